@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from typing import Any, Final
 
 import click
@@ -110,7 +111,8 @@ def show(number: int, **options: Any) -> None:
       tidemark deliveries show 7
       tidemark deliveries show 7 -o json | jq '.body.alerts[].labels'
     """  # noqa: D301 - see above
-    listing.print_one(f"deliveries/{number}", f"delivery {number}", options, render_details)
+    path, what = f"deliveries/{number}", f"delivery {number}"
+    listing.print_one(lambda api: listing.fetch(api, path, what), options, render_details)
 
 
 @command.command()
@@ -130,12 +132,22 @@ def replay(number: int, *, wait: float, **options: Any) -> int:
     return send(f"deliveries/{number}/replay", options, seconds=wait)
 
 
-def send(path: str, options: Mapping[str, Any], *, seconds: float) -> int:
-    """Start a delivery, wait up to `seconds` for its result, print it, and return the exit code."""
+def send(
+    path: str, options: Mapping[str, Any], *, seconds: float, receiver: str | None = None
+) -> int:
+    """Start a delivery, wait up to `seconds` for its result, print it, and return the exit code.
+
+    `receiver` is the name that was typed, if one was.
+    """
     from service.runtime import clock  # noqa: PLC0415 - 50 ms, for asyncio
 
     with client_of(options, scope="admin") as api:
-        row = api.change("POST", path).document["delivery"]
+        with (
+            nullcontext()
+            if receiver is None
+            else listing.suggesting(api, "receivers", receiver, "receiver")
+        ):
+            row = api.change("POST", path).document["delivery"]
         document: Row = {"delivery": row, "attempts": []}
 
         def is_done() -> bool:

@@ -105,10 +105,9 @@ def show(name: str, **options: Any) -> None:
       tidemark jobs show retention
       tidemark jobs show retention -o json | jq '.runs[0].stats'
     """  # noqa: D301 - see above
-    path = f"jobs/{quote(name, safe='')}"
     with client_of(options) as api:
-        job = listing.fetch(api, path, f"job {printable(name)}")["job"]
-        runs = listing.fetch_list(api, path, {})
+        job = listing.fetch_completed(api, "jobs", name, "job")["job"]
+        runs = listing.fetch_list(api, f"jobs/{quote(str(job['name']), safe='')}", {})
     document = {**runs.document("runs"), "job": job}
     print_answer(document, render_details(job, runs.rows), options)
 
@@ -123,7 +122,7 @@ def run(name: str, **options: Any) -> None:
     Examples:
       tidemark jobs run retention
     """  # noqa: D301 - see above
-    with client_of(options, scope="admin") as api:
+    with client_of(options, scope="admin") as api, listing.suggesting(api, "jobs", name, "job"):
         answer = api.change("POST", f"jobs/{quote(name, safe='')}/run").document
     waits_for = answer.get("waits_for")
     waits = f"; it waits for {printable(waits_for)}" if waits_for else ""

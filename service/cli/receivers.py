@@ -100,4 +100,4 @@ def send_test(name: str, *, wait: float, **options: Any) -> int:
       tidemark receivers test pager --wait 120
     """  # noqa: D301 - see above
     path = f"receivers/{quote(name, safe='')}/test"
-    return deliveries.send(path, options, seconds=wait)
+    return deliveries.send(path, options, seconds=wait, receiver=name)

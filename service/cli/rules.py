@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rules.errors import NotThereError
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.formats import output_option
 from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short
+from service.cli.terminal.typed_names import complete_name
 
 if TYPE_CHECKING:
     from rules.catalogue.all_rules import Declared
@@ -76,11 +75,7 @@ def show(rule: str, **options: Any) -> None:
       tidemark rules show transaction_hanging -o json | jq -r .runbook
     """  # noqa: D301 - see above
     declared = {each.meta.rule_id: each for each in _declared()}
-    if rule not in declared:
-        near = difflib.get_close_matches(rule, declared)
-        meant = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise NotThereError(f"there is no rule {rule!r}{meant}")
-    row = _whole(declared[rule])
+    row = _whole(declared[complete_name(rule, declared, "rule")])
     print_answer(row, _parts(row), options)
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -17,8 +18,13 @@ from service.cli.terminal.parameters import Duration, Timestamp
 from service.cli.terminal.parts import Facts, Line, Part, Row, long, short, time_column
 from service.cli.terminal.words import text, time
 
+if TYPE_CHECKING:
+    from service.cli.server.api_client import ApiClient
+
 STATES: Final = ("current", "pending", "active", "expired", "all")
 SCOPE: Final = "silence"
+WHOLE: Final = 36  # characters of an id
+BEGINNING: Final = re.compile("[0-9a-f][0-9a-f-]{3,34}")
 SILENCES: Final = listing.Resource(
     path="silences",
     name="silences",
@@ -50,18 +56,24 @@ def command() -> None:
 
 
 class SilenceId(click.ParamType[str]):
-    """The id of a silence."""
+    """The id of a silence, or at least its first four digits."""
 
     name = "ID"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the id in its canonical form."""
+        """Return the id in its canonical form, or its beginning."""
         try:
             return str(uuid.UUID(value))
         except ValueError:
+            beginning = str(value).lower()
+        if not BEGINNING.fullmatch(beginning):
             self.fail(
-                f"{value!r} is not the id of a silence, as `tidemark silences ls` shows", param, ctx
+                f"{value!r} is not the id of a silence, as `tidemark silences ls` shows, or the first of its "
+                "digits, at least 4",
+                param,
+                ctx,
             )
+        return beginning
 
 
 ID: Final = click.argument("name", metavar="ID", type=SilenceId())
@@ -106,7 +118,7 @@ def show(name: str, **options: Any) -> None:
     Examples:
       tidemark silences show 6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11
     """  # noqa: D301 - see above
-    listing.print_one(f"silences/{name}", f"silence {name}", options, render_details)
+    listing.print_one(lambda api: _fetch(api, name), options, render_details)
 
 
 @command.command()
@@ -162,6 +174,7 @@ def edit(name: str, matchers: Sequence[str], **options: Any) -> None:
     if not any(body[name] for name in ("matchers", "starts_at", "ends_at", "comment")):
         raise click.UsageError("nothing to change is given: MATCHER, --for, --until, --comment")
     with client_of(options, scope=SCOPE) as api:
+        name = _whole(api, name)
         now = api.observe(f"silences/{name}")
         was = now.document["silence"]
         body |= {key: body[key] or was[key] for key in ("matchers", "ends_at", "comment")}
@@ -182,8 +195,22 @@ def expire(names: Sequence[str], **options: Any) -> None:
     with client_of(options, scope=SCOPE) as api:
         for name in names:
             with listing.about(name):
-                api.change("DELETE", f"silences/{name}", etag=api.observe(f"silences/{name}").etag)
-            click.echo(f"silence {name} has expired")
+                silence = _whole(api, name)
+                etag = api.observe(f"silences/{silence}").etag
+                api.change("DELETE", f"silences/{silence}", etag=etag)
+            click.echo(f"silence {silence} has expired")
+
+
+def _fetch(api: ApiClient, name: str) -> Row:
+    silence = _whole(api, name)
+    return listing.fetch(api, f"silences/{silence}", f"silence {silence}")
+
+
+def _whole(api: ApiClient, name: str) -> str:
+    """Return the id that begins so; a whole one is not looked up."""
+    if len(name) == WHOLE:
+        return name
+    return listing.complete_id(api, "silences", name, "silence", field="id", state="all")
 
 
 def _body(matchers: Sequence[str], options: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rules.errors import NotThereError, RequestError
+from rules.errors import RequestError
 from service.cli import deliveries
 from service.cli.alerts.next_steps import next_steps, runbook_command
 from service.cli.server import listing
@@ -17,6 +17,7 @@ from service.cli.server.server_options import client_of, server_options, server_
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.formats import is_limited
 from service.cli.terminal.parts import Facts, Line, Part, Row, long, short, time_column
+from service.cli.terminal.typed_names import not_there
 from service.cli.terminal.words import few, in_words, text, time, utc
 
 if TYPE_CHECKING:
@@ -237,27 +238,25 @@ def close(names: Sequence[str], *, why: str, **options: Any) -> None:
 
 
 def find_alert(api: ApiClient, name: str) -> str:
-    """Return the fingerprint that begins so; a whole one is not looked up.
+    """Return the fingerprint that begins so, of active alerts before others; a whole one is not looked up.
 
     Raises:
         NotThereError: none begins so.
-        RequestError: several do, which are named.
+        RequestError: several do, which are named with their rules.
     """
     if len(name) == ALL_DIGITS:
         return name
-    pages = api.pages("alerts", state="all")
-    matches = [
-        alert
-        for page in pages
-        for alert in page["items"]
-        if str(alert.get("fingerprint")).startswith(name)
-    ]
-    if not matches:
-        raise NotThereError(f"there is no alert {name}...")
-    if len(matches) > 1:
-        named = few([f"{alert['fingerprint']} ({alert.get('rule')})" for alert in matches])
-        raise RequestError(f"{name} is the beginning of several alerts: {named}")
-    return str(matches[0]["fingerprint"])
+    rules: dict[str, Any] = {}
+    for state in ("active", "all"):
+        alerts = [alert for page in api.pages("alerts", state=state) for alert in page["items"]]
+        rules = {str(alert["fingerprint"]): alert.get("rule") for alert in alerts}
+        matches = [fingerprint for fingerprint in rules if fingerprint.startswith(name)]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            named = few([f"{fingerprint} ({rules[fingerprint]})" for fingerprint in matches])
+            raise RequestError(f"{name} is the beginning of several alerts: {named}")
+    raise not_there(name, list(rules), "alert", hint="`tidemark alerts ls --state all` lists them")
 
 
 def render_list(alerts: listing.Listed) -> Iterator[Part]:

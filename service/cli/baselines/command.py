@@ -205,7 +205,7 @@ def show(
     times = {"at": options["at"], "from": begin, "to": end}
     query = listing.query_of(times, times)
     with client_of(options) as api:
-        documents = [_one(api, name, query) for name in names]
+        documents = [fetch_series(api, name, query) for name in names]
     rows = [
         {**document["series"], **{name: document.get(name) for name in BESIDE}}
         for document in documents
@@ -230,7 +230,8 @@ def rollback(*, to: str | None, reason: str, **options: Any) -> None:
       tidemark baselines rollback --to 0a1b2c3d4e5f60718293 --reason 'it was right'
     """  # noqa: D301 - see above
     with client_of(options, scope="admin") as api:
-        answer = api.change("POST", "baselines/rollback", {"to": to, "reason": reason})
+        run = to and listing.complete_id(api, "baselines", to, "baseline run", field="run_id")
+        answer = api.change("POST", "baselines/rollback", {"to": run, "reason": reason})
     done = answer.document
     click.echo(
         f"run {done['run_id']} of {done['day']} is in force, instead of {done['left']} "
@@ -255,11 +256,18 @@ def _names(series: listing.Listed) -> list[str]:
     return [str(row["series_id"]) for row in sorted(series.rows, key=_order)]
 
 
-def _one(api: ApiClient, name: str, query: Mapping[str, str | int]) -> Row:
-    document = api.find(f"baselines/series/{name}", **query)
-    if document is None:
-        raise NotThereError(f"the baseline run in force has no series {name}")
-    return document
+def fetch_series(api: ApiClient, series: str, query: Mapping[str, str | int]) -> Row:
+    """Return a series of the run in force by the beginning of its number.
+
+    Raises:
+        NotThereError: the number of none begins so.
+        RequestError: those of several do.
+    """
+    document = api.find(f"baselines/series/{series}", **query)
+    if document is not None:
+        return document
+    name = listing.complete_id(api, "baselines/series", series, "series", field="series_id")
+    return listing.fetch(api, f"baselines/series/{name}", f"series {name}", **query)
 
 
 def _order(row: Row) -> tuple[str, int, str, str]:

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from rules.errors import CollectError, NotThereError
+from rules.errors import CollectError
 from service.cli.server.report import Api
 from service.cli.server.server_options import client_of
 from service.cli.terminal.parts import Row
+from service.cli.terminal.typed_names import complete_name
 
+HINT: Final = "`tidemark groups ls` lists all"
 USUAL_METRIC: Final = "read_committed_lag_seconds"
 
 
@@ -40,14 +42,16 @@ def group_from_server(options: Mapping[str, Any], name: str) -> Row:
 def group_from(api: Api, name: str) -> Row:
     """Return one group with all its commits, and what is usual of its lag where that is known.
 
+    The beginning of its name suffices.
+
     Raises:
         NotThereError: the last observation saw no such group.
+        RequestError: the names of several begin so.
     """
-    path = f"groups/{quote(name, safe='')}"
-    first = api.find(path, limit=1)
-    if first is None:
-        api.get("groups", limit=1)  # an older Tidemark, or none, has no such list
-        raise NotThereError(unknown_group(name))
+    if api.find(_path(name), limit=1) is None:
+        rows = (row for page in api.pages("groups") for row in page["items"])
+        name = complete_name(name, (str(row["group"]) for row in rows), "group", hint=HINT)
+    path = _path(name)
     pages = list(api.pages(path))
     commits = [row for page in pages for row in page["items"]]
     fields = ("group", "members", "rebalances", "unfinished_rebalance_since", "unowned")
@@ -59,9 +63,8 @@ def group_from(api: Api, name: str) -> Row:
     }
 
 
-def unknown_group(name: str) -> str:
-    """Return why there is no group of this name."""
-    return f"there is no group {name!r}; `tidemark groups ls` lists all"
+def _path(name: str) -> str:
+    return f"groups/{quote(name, safe='')}"
 
 
 def _source(api: Api, page: Row) -> dict[str, Any]:

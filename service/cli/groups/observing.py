@@ -12,14 +12,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from rules.errors import CollectError, NotThereError
+from rules.errors import CollectError
 from rules.facts.gap import GapScope
 from rules.facts.snapshot import Snapshot
 from service.api.clusters.groups import group_items, total_lags
 from service.api.core.queries import matches
-from service.cli.groups.answers import unknown_group
+from service.cli.groups.answers import HINT
 from service.cli.options.kafka_options import open_reader
 from service.cli.terminal.parts import Row
+from service.cli.terminal.typed_names import complete_name
 from service.cli.terminal.words import json_time
 from service.observe.cluster_reader import Scope
 from service.observe.watch import SnapshotSource
@@ -29,6 +30,7 @@ from service.views.snapshot_rows import commit_rows, time_lag_rows
 
 ROUNDS: Final = 2  # the second one says whether anything is left to read behind a small lag
 GAPS_SHOWN: Final = 20
+EVERY: Final = re.compile(".*", re.DOTALL)
 
 
 def list_from_cluster(options: Mapping[str, Any], query: Mapping[str, str]) -> Row:
@@ -53,6 +55,7 @@ def group_from_cluster(options: Mapping[str, Any], name: str) -> Row:
 
     Raises:
         NotThereError: every group was listed, and it is not among them.
+        RequestError: the names of several begin so.
         CollectError: it was not seen, and not everything was.
     """
     with open_reader(options) as (reader, _settings):
@@ -61,11 +64,13 @@ def group_from_cluster(options: Mapping[str, Any], name: str) -> Row:
 
 def group_of(source: SnapshotSource, name: str) -> Row:
     """Return one group of a cluster; errors are those of `group_from_cluster`."""
-    scope = Scope(groups=re.compile(re.escape(name)))
-    seen = [source.read(scope) for _ in range(ROUNDS)][-1]
+    seen = _observe_group(source, name)
+    if not seen.groups and seen.groups_complete:
+        every = source.read(Scope(groups=EVERY)).groups
+        names = (group.group_id for group in every)
+        name = complete_name(name, names, "group", hint=f"{HINT} with the same options")
+        seen = _observe_group(source, name)
     if not seen.groups:
-        if seen.groups_complete:
-            raise NotThereError(f"{unknown_group(name)} with the same options")
         gap = next(gap for gap in seen.gaps if gap.scope is GapScope.GROUPS)
         raise CollectError(f"group {name!r} was not seen: {gap.what}: {gap.why}")
     (group,) = group_items(seen, total_lags(seen), [0], None)
@@ -81,6 +86,11 @@ def group_of(source: SnapshotSource, name: str) -> Row:
         "partitions": [row | lags for (_, row), lags in rows],
         "usual": None,
     }
+
+
+def _observe_group(source: SnapshotSource, name: str) -> Snapshot:
+    scope = Scope(groups=re.compile(re.escape(name)))
+    return [source.read(scope) for _ in range(ROUNDS)][-1]
 
 
 def _observed(seen: Snapshot) -> dict[str, Any]:

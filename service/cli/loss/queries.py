@@ -73,6 +73,7 @@ def fetch_losses(api: Api, name: str) -> LossReport | None:
         LOSS_ID,
         lambda loss_id: _fetch_loss(api, loss_id),
         lambda query: list_losses(api, query),
+        lambda report: (str(loss["id"]) for loss in report.losses),
     )
     if report is None or report.name == LOSSES:
         return report

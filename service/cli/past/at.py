@@ -15,6 +15,7 @@ from service.cli.server.server_options import client_of, server_options
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, not_seen, short
+from service.cli.terminal.typed_names import did_you_mean
 from service.cli.terminal.words import ABSENT, duration, time
 
 if TYPE_CHECKING:
@@ -167,5 +168,8 @@ def find(api: Api, at: datetime, name: str, *, is_group: bool) -> Row:
     if answer is None:
         with suppress(RequestError):  # it lacks a time
             api.get("at")  # an older Tidemark, which has no such path, is named here
-        raise NotThereError(f"there was no partition and no group {name!r} at {time(when)}")
+        groups = (str(row.get("group")) for page in api.pages("groups") for row in page["items"])
+        raise NotThereError(
+            f"there was no partition and no group {name!r} at {time(when)}{did_you_mean(name, groups)}"
+        )
     return answer

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rules.errors import NotThereError
 from service.cli.baselines import words
-from service.cli.baselines.command import METRICS, title
+from service.cli.baselines.command import METRICS, fetch_series, title
 from service.cli.past.times import PastTime
 from service.cli.server.server_options import client_of, server_options_for
 from service.cli.terminal.answer import print_answer
@@ -90,12 +89,7 @@ def _fetch(
     if series is None:
         labels = {name: options[name] for name in ("metric", "topic", "partition", "group")}
         return api.get("measured", **query_of(labels | times, labels | times))
-    document = api.find(f"baselines/series/{series}", **query_of(times, times))
-    if document is None:
-        api.get("baselines/series", limit=1)  # an older Tidemark, or none, has no such list
-        raise NotThereError(
-            f"the baseline run in force has no series {series}; name it by --metric and its labels"
-        )
+    document = fetch_series(api, series, query_of(times, times))
     stamp = {name: document[name] for name in ("as_of", "is_current", "measured")}
     labels = {
         name: document["series"].get(name)

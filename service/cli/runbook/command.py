@@ -114,7 +114,7 @@ def show(rule: str, name: str | None, **options: Any) -> None:
 
     settings = _settings(options["path"], options["folder"], options["bootstrap_servers"])
     runbook = library.find(rule, _own_folder(settings), _warn)
-    alert = None if name is None else _alert_of_rule(options, name, rule)
+    alert = None if name is None else _alert_of_rule(options, name, runbook.rule)
     if options["output"] == "json":
         print_answer(_document(runbook), (), options)
         return

@@ -8,6 +8,7 @@ from typing import Final
 
 from rules.errors import NotThereError, SettingsError
 from service.cli.runbook.form import Runbook, RunbookError, parse
+from service.cli.terminal.typed_names import complete_name
 from service.runtime.children import TREE
 
 OURS: Final = TREE / "docs" / "runbooks"  # in the repository, and in a wheel
@@ -76,15 +77,11 @@ def find(rule: str, folder: Path | None, warn: Warn) -> Runbook:
 
     Raises:
         NotThereError: there is no such rule, or it has no runbook.
+        RequestError: several rules begin so.
         SettingsError: the operator's folder cannot be read.
     """
     rules = rule_ids()
-    if rule not in rules:
-        import difflib  # noqa: PLC0415 - of errors alone
-
-        near = difflib.get_close_matches(rule, rules)
-        meant = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise NotThereError(f"there is no rule {rule!r}{meant}")
+    rule = complete_name(rule, rules, "rule")
     own = None if folder is None else {path.stem: path for path in files_of(folder)}.get(rule)
     runbook = _own(own, rules, warn)
     if runbook is not None:

@@ -51,7 +51,13 @@ def fetch_sequences(api: Api, name: str) -> SequenceReport | None:
         page = detail or api.get("sequences", limit=1)  # an older Tidemark has none at all
         return _build_report(api, [] if detail is None else [_merge_details(detail)], page)
 
-    return fetch_named(name, EPISODE_ID, fetch, lambda query: list_sequences(api, query))
+    return fetch_named(
+        name,
+        EPISODE_ID,
+        fetch,
+        lambda query: list_sequences(api, query),
+        lambda report: (str(row["id"]) for row in report.rows),
+    )
 
 
 def add_lines(api: Api, report: SequenceReport, accepts: Callable[[Row], bool]) -> SequenceReport:

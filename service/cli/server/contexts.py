@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from rules.errors import NotThereError, SettingsError
+from rules.errors import SettingsError
+from service.cli.terminal.typed_names import complete_name, not_there
 
 FOLDER: Final = "tidemark"
 FILE: Final = "contexts.json"
@@ -40,16 +41,17 @@ class Contexts:
     by_name: Mapping[str, Context] = field(default_factory=dict)
 
     def named(self, name: str) -> Context:
-        """Return a context.
+        """Return the context of this name, or whose name alone begins so.
 
         Raises:
-            NotThereError: there is none of this name.
+            NotThereError: there is none.
+            RequestError: several begin so.
         """
-        context = self.by_name.get(name)
-        if context is None:
-            names = ", ".join(sorted(self.by_name)) or "none yet"
-            raise NotThereError(f"there is no context {name!r}; contexts: {names}")
-        return context
+        return self.by_name[complete_name(name, self.by_name, "context", hint=self._names)]
+
+    @property
+    def _names(self) -> str:
+        return f"contexts: {', '.join(sorted(self.by_name)) or 'none yet'}"
 
     def with_context(self, context: Context) -> Contexts:
         """Return the contexts with one more, or another one of its name; the first one is current."""
@@ -60,8 +62,13 @@ class Contexts:
         )
 
     def without(self, name: str) -> Contexts:
-        """Return the contexts without one; errors are those of `named`."""
-        self.named(name)
+        """Return the contexts without one, by its whole name.
+
+        Raises:
+            NotThereError: there is none of this name.
+        """
+        if name not in self.by_name:
+            raise not_there(name, list(self.by_name), "context", hint=self._names)
         rest = {key: context for key, context in self.by_name.items() if key != name}
         return Contexts(current=None if self.current == name else self.current, by_name=rest)
 

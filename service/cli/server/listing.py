@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 import click
 
@@ -18,6 +19,7 @@ from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.formats import is_limited
 from service.cli.terminal.parts import Column, Line, Part, Row, Table
+from service.cli.terminal.typed_names import complete_name, not_there
 from service.cli.terminal.words import ABSENT
 
 if TYPE_CHECKING:
@@ -158,36 +160,75 @@ def query_list(
         if receiver is not None and not listed.rows:
             names = {row.get("name") for row in fetch_list(api, "receivers", {}).rows}
             if receiver not in names:
-                raise NotThereError(
-                    f"there is no receiver {receiver!r}; `tidemark receivers ls` lists all"
-                )
+                hint = "`tidemark receivers ls` lists all"
+                raise not_there(str(receiver), [str(name) for name in names], "receiver", hint=hint)
     return listed
 
 
 def print_one(
-    path: str,
-    what: str,
+    document_of: Callable[[ApiClient], Row],
     options: Mapping[str, Any],
     render: Callable[[Row], Iterable[Part]],
 ) -> None:
-    """Print the document at "list/name"; `what` names it for a person."""
+    """Print one document of the Tidemark that a command's options name."""
     with client_of(options) as api:
-        document = fetch(api, path, what)
+        document = document_of(api)
     print_answer(document, render(document), options)
 
 
-def fetch(api: ApiClient, path: str, what: str) -> Row:
+def fetch(api: ApiClient, path: str, what: str, **query: str | int) -> Row:
     """Return the document at "list/name"; `what` names it for a person.
 
     Raises:
         NotThereError: there is no such resource.
         UnreachableError: an older Tidemark, which has no such list at all.
     """
-    document = api.find(path)
+    document = api.find(path, **query)
     if document is None:
         api.get(path.partition("/")[0], limit=1)
         raise NotThereError(f"there is no {what}")
     return document
+
+
+def complete_id(
+    api: ApiClient,
+    path: str,
+    typed: str,
+    what: str,
+    *,
+    field: str = "name",
+    **query: str | int,
+) -> str:
+    """Return the whole id of a resource of a list, of which the beginning suffices; its rows have it as `field`.
+
+    Raises:
+        NotThereError: none begins so; the error has similar ones.
+        RequestError: several begin so, which are named.
+        UnreachableError: an older Tidemark, which has no such list.
+    """
+    rows = fetch_list(api, path, query).rows
+    return complete_name(typed, (str(row.get(field)) for row in rows), what)
+
+
+def fetch_completed(
+    api: ApiClient, path: str, typed: str, what: str, *, field: str = "name", **query: str | int
+) -> Row:
+    """Return the document at "path/id" whose id begins with what was typed; errors are those of `complete_id`."""
+    document = api.find(f"{path}/{quote(typed, safe='')}")
+    if document is not None:
+        return document
+    name = complete_id(api, path, typed, what, field=field, **query)
+    return fetch(api, f"{path}/{quote(name, safe='')}", f"{what} {name}")
+
+
+@contextmanager
+def suggesting(api: ApiClient, path: str, typed: str, what: str) -> Iterator[None]:
+    """Add similar names to the error of a change of a resource that is not there: a change needs the whole name."""
+    try:
+        yield
+    except NotThereError as exc:
+        names = [str(row.get("name")) for row in fetch_list(api, path, {}).rows]
+        raise not_there(typed, names, what) from exc
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from service.cli.server.server_options import client_of
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parts import Line, Part, Row, not_seen
+from service.cli.terminal.typed_names import complete_name
 from service.cli.terminal.words import ABSENT, time
 
 PLACE: Final = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
@@ -118,19 +119,26 @@ def fetch_named(
     id_form: re.Pattern[str],
     fetch: Callable[[str], ReportT],
     list_: Callable[[Query], ReportT],
+    ids_of: Callable[[ReportT], Iterable[str]],
 ) -> ReportT | None:
     """Return the report of an id, or of a partition: of what is open there, or else of all.
 
-    None: the name is neither an id nor a partition.
+    The beginning of an id suffices. None: the name is neither one nor a partition.
+
+    Raises:
+        RequestError: several ids begin so.
     """
     if id_form.fullmatch(name):
         return fetch(name)
-    place = PLACE.fullmatch(name)
-    if place is None:
-        return None
-    of_place = {"topic": place[1], "partition": int(place[2])}
-    report = list_(of_place)
-    return report if report.rows else list_({**of_place, "state": "all"})
+    place, report = PLACE.fullmatch(name), None
+    if place is not None:
+        of_place = {"topic": place[1], "partition": int(place[2])}
+        report = list_(of_place)
+        report = report if report.rows else list_({**of_place, "state": "all"})
+    if report is not None and report.rows:
+        return report
+    ids = [name_ for name_ in ids_of(list_({"state": "all"})) if name_.startswith(name)]
+    return fetch(complete_name(name, ids, "id")) if ids else report
 
 
 def print_report_list(

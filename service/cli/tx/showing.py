@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -19,6 +18,7 @@ from rules.transactions.listing import (
 )
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parts import Part, not_seen
+from service.cli.terminal.typed_names import complete_name, similar_names
 from service.cli.tx.choosing import cluster_row
 from service.cli.tx.observing import ClusterObserver, ObservedRounds, observe_at_once
 from service.cli.tx.tables import render_description, render_details
@@ -55,6 +55,25 @@ class Shown:
 
 
 def fetch(reader: Source, transactional_id: str) -> Shown:
+    """Return what is known of an id, or of the only one of an open transaction that begins so.
+
+    Raises:
+        RequestError: several of those that are listed begin so.
+    """
+    shown = _fetch(reader, transactional_id)
+    if shown.described is not None or shown.entries:
+        return shown
+    ids = [each for each in _listed_ids(shown) if each.startswith(transactional_id)]
+    return (
+        _fetch(reader, complete_name(transactional_id, ids, "transactional id")) if ids else shown
+    )
+
+
+def _listed_ids(shown: Shown) -> list[str]:
+    return sorted(shown.observed.view.snapshot.transactions.known)
+
+
+def _fetch(reader: Source, transactional_id: str) -> Shown:
     """Describe the id, and observe the cluster until both agree whether it is open."""
     observer = ClusterObserver(reader)
     for _ in range(OBSERVATIONS - 1):
@@ -99,8 +118,7 @@ def error(shown: Shown) -> Iterator[str]:
     if isinstance(shown.described, Failure):
         yield f"transactional id {name!r}: {shown.described.why}"
     elif shown.described is None and not shown.entries:
-        names = [entry.transactional_id or "" for entry in shown.listing.transactions]
-        near = difflib.get_close_matches(name, names, n=3)
+        near = similar_names(name, _listed_ids(shown))
         meant = f"; open transactions have similar ids: {', '.join(near)}" if near else ""
         yield f"no coordinator knows transactional id {name!r}{meant}"
 

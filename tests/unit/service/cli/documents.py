@@ -39,6 +39,10 @@ class Handler(BaseHTTPRequestHandler):
         with suppress(ConnectionError):  # it was interrupted meanwhile
             self.wfile.write(body)
 
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length", "0")))
+        self.do_GET()
+
     def log_message(self, *words: object) -> None:
         """Print nothing."""
 

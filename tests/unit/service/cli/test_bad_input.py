@@ -16,7 +16,7 @@ import pytest
 from service.__main__ import main
 from service.cli.main import run
 from service.cli.terminal.exit_codes import ExitCode
-from tests.unit.service.cli.api_rows import alert, detail
+from tests.unit.service.cli.api_rows import SILENCE_ID, alert, detail, silence
 from tests.unit.service.cli.documents import PREFIX, STAMP, Handler, page, serving
 
 ROOT: Final = Path(__file__).parents[4]
@@ -148,7 +148,7 @@ def test_the_beginning_of_an_id_suffices(capsys: pytest.CaptureFixture[str]) -> 
     ("name", "code", "words"),
     [
         ("abcd", ExitCode.USAGE, (FIRST, SECOND, "several alerts")),
-        ("ffff", ExitCode.NOTHING_MATCHED, ("no alert ffff",)),
+        ("ffff", ExitCode.NOTHING_MATCHED, ("no alert 'ffff'",)),
         ("abc", ExitCode.USAGE, ("is no fingerprint",)),
         ("ünï", ExitCode.USAGE, ("'ünï' is no fingerprint",)),
     ],
@@ -161,6 +161,80 @@ def test_an_id_that_fits_none_or_several_is_one_clear_line(
     err = capsys.readouterr().err
     assert [word for word in words if word not in err] == []
     assert len([line for line in err.splitlines() if line.startswith(("tidemark:", "Error:"))]) == 1
+
+
+def lists() -> dict[str, dict[str, Any]]:
+    """Return lists with two ids that begin with abcd, and what is at the first of them."""
+    second = silence(id=f"abcd2{SILENCE_ID[5:]}")
+    first = silence(id=f"abcd1{SILENCE_ID[5:]}")
+    runs = [{"run_id": "abcd1f"}, {"run_id": "abcd2f"}]
+    groups = [{"group": "abcd1 billing"}, {"group": "abcd2"}]
+    return {
+        "alerts": page(alert(fingerprint=FIRST), alert(fingerprint=SECOND)),
+        "silences": page(first, second),
+        f"silences/{first['id']}": {**STAMP, "silence": first},
+        "jobs": page({"name": "abcd1"}, {"name": "abcd2"}),
+        "jobs/abcd1": {**page(), "job": {"name": "abcd1"}},
+        "baselines": page(*runs),
+        "baselines/series": {**page({"series_id": "43211"}, {"series_id": "43212"})},
+        "groups": page(*groups),
+        "groups/abcd1%20billing": {**page(), "group": {"group": "abcd1 billing"}, "members": None},
+        "receivers": page({"name": "abcd1"}),
+    }
+
+
+@pytest.mark.usefixtures("server")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["silences", "show", "abcd1"],
+        ["jobs", "show", "abcd1"],
+        ["lag", "abcd1"],
+        ["groups", "show", "abcd1"],
+    ],
+)
+def test_the_beginning_of_any_name_suffices(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Handler.documents = lists()
+    assert run(arguments) in (ExitCode.OK, ExitCode.INCOMPLETE), capsys.readouterr().err
+    assert "abcd1" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("server")
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["silences", "show", "abcd"], ExitCode.USAGE, "several silences: abcd1"),
+        (["silences", "expire", "abcd"], ExitCode.USAGE, "several silences: abcd1"),
+        (["silences", "show", "xyz"], ExitCode.USAGE, "is not the id of a silence"),
+        (["jobs", "show", "abcd"], ExitCode.USAGE, "several jobs: abcd1, abcd2"),
+        (["jobs", "run", "abcd11"], ExitCode.NOTHING_MATCHED, "did you mean abcd1"),
+        (["receivers", "test", "abcd11"], ExitCode.NOTHING_MATCHED, "did you mean abcd1?"),
+        (["lag", "abcd"], ExitCode.USAGE, "several groups: abcd1 billing, abcd2"),
+        (["groups", "show", "abd2"], ExitCode.NOTHING_MATCHED, "did you mean abcd2?"),
+        (["series", "4321"], ExitCode.USAGE, "several series: 43211, 43212"),
+        (["baselines", "show", "4321"], ExitCode.USAGE, "several series: 43211, 43212"),
+        (["incident", "abcd"], ExitCode.USAGE, "several alerts"),
+        (["runbook", "run", "abcd"], ExitCode.USAGE, "several alerts"),
+        (
+            ["baselines", "rollback", "--reason", "x", "--to", "abcd"],
+            ExitCode.USAGE,
+            "several baseline runs: abcd1f, abcd2f",
+        ),
+        (["rules", "show", "committed"], ExitCode.USAGE, "several rules: committed_"),
+        (["runbook", "show", "sequence_gap_los"], ExitCode.OK, ""),
+        (["rules", "show", "sequnce_gap_loss"], ExitCode.NOTHING_MATCHED, "mean sequence_gap_loss"),
+    ],
+)
+def test_a_name_that_fits_none_or_several_is_one_clear_line(
+    arguments: list[str], code: ExitCode, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Handler.documents = lists()
+    done = run(arguments)
+    err = capsys.readouterr().err
+    assert done == code, err
+    assert words in err
 
 
 @pytest.mark.parametrize("name", ["status", "lag GROUP", "at", "series", "incident", "runbook run"])

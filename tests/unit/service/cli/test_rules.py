@@ -37,5 +37,5 @@ def test_a_rule_is_shown_whole_the_runbook_first(
 def test_an_unknown_rule_is_answered_with_what_was_meant(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run(["rules", "show", "sequence_gap_los"]) == ExitCode.NOTHING_MATCHED
+    assert run(["rules", "show", "sequense_gap_loss"]) == ExitCode.NOTHING_MATCHED
     assert "did you mean sequence_gap_loss" in capsys.readouterr().err

@@ -166,6 +166,20 @@ def test_what_was_not_described_is_not_known_and_not_empty() -> None:
     assert exit_code(document) is ExitCode.INCOMPLETE
 
 
+def test_the_beginning_of_a_group_suffices_straight_from_a_cluster_too() -> None:
+    view = two_rounds()
+
+    class Scoped(Source):
+        def read(self, scope: Scope) -> Snapshot:
+            assert scope.groups is not None
+            return self.seen if scope.groups.fullmatch("billing") else snapshot()
+
+    document = answers.group_of(Scoped(view.snapshot), "bill")
+    assert document["group"]["group"] == "billing"
+    with pytest.raises(NotThereError, match="did you mean billing"):
+        answers.group_of(Scoped(view.snapshot), "biling")
+
+
 def test_a_group_that_is_not_there_differs_from_one_that_was_not_seen() -> None:
     with pytest.raises(NotThereError, match=r"no group 'billing'; .* with the same options"):
         observing.group_of(Source(snapshot()), "billing")

@@ -95,6 +95,17 @@ def test_partitions_that_cannot_be_judged_may_have_lost_records() -> None:
     assert known.exit_code is ExitCode.INCOMPLETE
 
 
+def test_the_beginning_of_the_id_of_a_loss_suffices() -> None:
+    service = api(open_loss())
+    (loss,) = queries.list_losses(service, {}).losses
+    for name in (loss["id"], loss["id"][:-3], loss["id"][:8]):
+        report = queries.fetch_losses(service, name)
+        assert report is not None
+        assert [row["id"] for row in report.rows] == [loss["id"]], name
+        validate("loss show", report.document)
+    assert queries.fetch_losses(service, "no place and no id") is None
+
+
 @pytest.mark.parametrize(
     ("rule", "code"),
     [

@@ -103,6 +103,7 @@ def test_an_event_is_shown_by_its_id_with_its_lines() -> None:
     view = after(*LOSS)
     (episode,) = view.memory.sequences.episodes
     known = queries.fetch_sequences(api(view), episode.id)
+    assert queries.fetch_sequences(api(view), episode.id[:5]) == known
     assert known is not None
     (row,) = known.rows
     assert (row["id"], row["lost_offsets"]) == (episode.id, 24)

@@ -114,6 +114,15 @@ def test_tokens_are_shown_by_nothing_and_read_by_nobody_else(
     assert "others may read its tokens" in capsys.readouterr().err
 
 
+def test_the_beginning_of_a_context_chooses_it_and_removes_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert queried("--context", "pro") == queried("--context", "prod")
+    assert run(["context", "rm", "pro"]) == ExitCode.NOTHING_MATCHED
+    assert "did you mean prod?" in capsys.readouterr().err
+    assert "prod" in json.loads(folder.read_text(encoding="utf-8"))["contexts"]
+
+
 def test_a_removed_context_is_not_current(folder: Path) -> None:
     assert run(["context", "rm", "prod"]) == ExitCode.OK
     assert json.loads(folder.read_text(encoding="utf-8"))["current"] is None

@@ -70,6 +70,13 @@ def test_an_id_that_nobody_knows_is_named_with_those_like_it() -> None:
     )
 
 
+def test_the_beginning_of_an_id_with_an_open_transaction_suffices() -> None:
+    found = shown(Rounds(RUNS, says=None), "paym")
+    assert found.transactional_id == "payments"
+    assert list(showing.error(found)) == []
+    assert [entry.transactional_id for entry in found.entries] == ["payments"]
+
+
 def test_an_id_that_could_not_be_asked_for_is_not_said_to_be_absent() -> None:
     rejected = Failure(GapCause.NOT_AUTHORIZED, "needs DESCRIBE on TransactionalId")
     found = shown(Rounds(QUIET, says=rejected))

@@ -123,7 +123,7 @@ def fetch_named(
 ) -> ReportT | None:
     """Return the report of an id, or of a partition: of what is open there, or else of all.
 
-    The beginning of an id suffices. None: the name is neither one nor a partition.
+    The beginning of an id suffices, of an open one before others. None: the name is neither one nor a partition.
 
     Raises:
         RequestError: several ids begin so.
@@ -137,8 +137,11 @@ def fetch_named(
         report = report if report.rows else list_({**of_place, "state": "all"})
     if report is not None and report.rows:
         return report
-    ids = [name_ for name_ in ids_of(list_({"state": "all"})) if name_.startswith(name)]
-    return fetch(complete_name(name, ids, "id")) if ids else report
+    for query in ({}, {"state": "all"}):
+        ids = [each for each in ids_of(list_(query)) if each.startswith(name)]
+        if ids:
+            return fetch(complete_name(name, ids, "id"))
+    return report
 
 
 def print_report_list(

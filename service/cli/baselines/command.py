@@ -40,6 +40,7 @@ METRICS: Final = (  # those of rules.baseline.series
     "abort_ratio",
 )
 MOST: Final = 20  # series in full
+LEAST_DIGITS: Final = 4  # of the number of a series, that are taken for its beginning
 LABELS: Final = ("metric", "topic", "partition", "group")
 FILTERS: Final = (*LABELS, "at")
 NO_RUN: Final = "no baseline run is published yet; start one by `tidemark nightly run`"
@@ -257,7 +258,7 @@ def _names(series: listing.Listed) -> list[str]:
 
 
 def fetch_series(api: ApiClient, series: str, query: Mapping[str, str | int]) -> Row:
-    """Return a series of the run in force by the beginning of its number.
+    """Return a series of the run in force by its number, or the first digits of it, at least `LEAST_DIGITS`.
 
     Raises:
         NotThereError: the number of none begins so.
@@ -266,6 +267,8 @@ def fetch_series(api: ApiClient, series: str, query: Mapping[str, str | int]) ->
     document = api.find(f"baselines/series/{series}", **query)
     if document is not None:
         return document
+    if len(series) < LEAST_DIGITS:
+        raise NotThereError(f"the baseline run in force has no series {series}")
     name = listing.complete_id(api, "baselines/series", series, "series", field="series_id")
     return listing.fetch(api, f"baselines/series/{name}", f"series {name}", **query)
 

@@ -118,7 +118,8 @@ def test_a_filter_of_what_there_is_not_is_no_comfort(shell: Shell) -> None:
     assert "no alert  current" in shell("alerts ls --rule partition_offline --receiver pager")
     shell("alerts ls --rule partition_ofline", code=ExitCode.USAGE)
     told = shell("alerts ls --receiver pgaer", code=ExitCode.NOTHING_MATCHED)
-    assert told == "tidemark: there is no receiver 'pgaer'; `tidemark receivers ls` lists all\n"
+    hint = "`tidemark receivers ls` lists all; did you mean pager?"
+    assert told == f"tidemark: there is no receiver 'pgaer'; {hint}\n"
     shell("deliveries ls --receiver pgaer", code=ExitCode.NOTHING_MATCHED)
 
 

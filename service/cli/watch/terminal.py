@@ -20,8 +20,8 @@ from typing import Any, Final, Self
 from rich.console import ConsoleDimensions, Group
 from rich.text import Text
 
-from service.cli.terminal.output import OutputClosedError, OutputError
 from service.cli.terminal.formats import is_screen
+from service.cli.terminal.output import OutputClosedError, OutputError
 from service.cli.terminal.screen import console
 from service.cli.watch.keys import is_unfinished, keys_in
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final
 
 from collectors.wire.codec import UnreadableError
@@ -44,7 +45,7 @@ class Descriptions:
             member_count=len(described.members),
             epoch=getattr(described, "group_epoch", None),
             assignor=assignor_of(described),
-            members=members_of(described, listed.group_type),
+            members=members_of(described, listed.group_type, cached),
         )
         self.now[name] = described, listed, group
         return group
@@ -56,11 +57,35 @@ def assignor_of(described: Any) -> str | None:
     return str(named) if named else None
 
 
-def members_of(described: Any, group_type: GroupType) -> tuple[Member, ...]:
-    """Return the members of a described group, ordered by client id and member id."""
+def members_of(
+    described: Any, group_type: GroupType, before: Description | None = None
+) -> tuple[Member, ...]:
+    """Return the members of a described group, ordered by client id and member id.
+
+    A member that is described as `before` is the same object: what follows from it stays true.
+    """
     read = _classic if group_type is GroupType.CLASSIC else _assigned_by_broker
-    members = (read(described, member) for member in described.members)
-    return tuple(sorted(members, key=lambda member: (member.client_id, member.member_id)))
+    known = {} if before is None else _known_members(before, described, group_type)
+    members: list[Member] = []
+    for answer in described.members:
+        cached = known.get(answer.member_id)
+        is_same = cached is not None and cached[0] == answer
+        members.append(cached[1] if cached and is_same else read(described, answer))
+    return tuple(sorted(members, key=_by_client))
+
+
+_by_client: Final = attrgetter("client_id", "member_id")
+
+
+def _known_members(
+    before: Description, described: Any, group_type: GroupType
+) -> Mapping[str, tuple[Any, Member]]:
+    """Return by id how members were described and what was read; none if it must be read otherwise now."""
+    answer, listed, group = before
+    if listed.group_type is not group_type or answer.group_state != described.group_state:
+        return {}
+    members = {member.member_id: member for member in group.members or ()}
+    return {entry.member_id: (entry, members[str(entry.member_id)]) for entry in answer.members}
 
 
 def _classic(described: Any, member: Any) -> Member:

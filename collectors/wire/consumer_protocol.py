@@ -8,13 +8,15 @@ version may append follows them.
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import Final
 
 from collectors.wire.codec import UnreadableError
-from collectors.wire.cursor import Cursor
 from rules.facts.members import Assignment
 
-OLDEST_TOPIC: Final = 6  # bytes: an empty name and no partitions
+_HEADER: Final = struct.Struct(">hi")  # version, number of topics
+_INT16, _INT32 = struct.Struct(">h"), struct.Struct(">i")
+OLDEST_TOPIC: Final = _INT16.size + _INT32.size  # bytes: an empty name and no partitions
 PARTITION: Final = 4  # bytes
 
 
@@ -26,27 +28,41 @@ def read_assignment(body: bytes) -> Assignment:
     """
     if not body:
         return ()
-    cursor = Cursor(body, 0, UnreadableError)
-    if cursor.int16() < 0:
-        raise UnreadableError("the assignment of a member has a negative version")
-    return tuple(_topic(cursor, len(body)) for _ in range(_count(cursor, len(body), OLDEST_TOPIC)))
-
-
-def _topic(cursor: Cursor, size: int) -> tuple[str, tuple[int, ...]]:
-    length = cursor.int16()
-    if length < 0:
-        raise UnreadableError("the assignment of a member has a topic without a name")
     try:
-        name = str(cursor.take(length), "utf-8")
+        version, topics = _HEADER.unpack_from(body)
+        if version < 0:
+            raise UnreadableError("the assignment of a member has a negative version")
+        return tuple(_read_topics(body, topics))
+    except struct.error as exc:
+        raise UnreadableError("the assignment of a member ends early") from exc
     except UnicodeDecodeError as exc:
         raise UnreadableError("the assignment of a member has a name that is no text") from exc
-    count = _count(cursor, size, PARTITION)
-    return name, struct.unpack(f">{count}i", cursor.take(count * PARTITION))
 
 
-def _count(cursor: Cursor, size: int, least: int) -> int:
-    """Read the number of elements, of which each takes at least so many bytes."""
-    count = cursor.int32()
-    if count < 0 or count * least > size - cursor.position:
+def _read_topics(body: bytes, topics: int) -> list[tuple[str, tuple[int, ...]]]:
+    position = _HEADER.size
+    _check_count(topics, OLDEST_TOPIC, len(body) - position)
+    read: list[tuple[str, tuple[int, ...]]] = []
+    for _ in range(topics):
+        (length,) = _INT16.unpack_from(body, position)
+        if length < 0:
+            raise UnreadableError("the assignment of a member has a topic without a name")
+        start = position + _INT16.size
+        end = start + length
+        (count,) = _INT32.unpack_from(body, end)
+        position = end + _INT32.size
+        _check_count(count, PARTITION, len(body) - position)
+        read.append((str(body[start:end], "utf-8"), _numbers(count).unpack_from(body, position)))
+        position += count * PARTITION
+    return read
+
+
+@lru_cache(maxsize=1000)
+def _numbers(count: int) -> struct.Struct:
+    return struct.Struct(f">{count}i")
+
+
+def _check_count(count: int, least: int, left: int) -> None:
+    """Check a number of elements, of which each takes at least `least` of the bytes that are left."""
+    if count < 0 or count * least > left:
         raise UnreadableError(f"the assignment of a member announces {count} elements")
-    return count

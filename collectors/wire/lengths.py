@@ -32,6 +32,7 @@ _NULL: Final = -1
 _NULL_PART: Final = 0xFF
 _CODE: Final = struct.Struct(">h")  # of an error
 _UNKNOWN_SERVER_ERROR: Final = _CODE.pack(-1)
+_LONG: Final = 0x80  # a length of one byte is below it
 _COMMON_TEXT: Final = 64  # bytes
 _COMMON_COUNT: Final = 8  # of elements, such as the replicas of a partition
 _MANY: Final = 16  # parts
@@ -117,7 +118,7 @@ def _primitive(kafka_type: str, *, is_flexible: bool) -> _Layout:
     if kafka_type in _SIZES:
         return _fixed(_SIZES[kafka_type])
     if is_flexible:
-        return _measured(_compact_length, 1, _counted(1, _COMMON_TEXT, may_be_null=True))
+        return _Layout(_skip_compact, 1, common=_counted(1, _COMMON_TEXT, may_be_null=True))
     return _measured(_int16_length, 2) if kafka_type == "string" else _measured(_int32_length, 4)
 
 
@@ -171,14 +172,23 @@ def _fixed(size: int) -> _Layout:
     return _Layout(lambda _, position, __: position + size, size, is_fixed=True, common=common)
 
 
-def _measured(read_length: _ReadLength, least: int, common: bytes | None = None) -> _Layout:
+def _skip_compact(body: bytes, position: int, _: Edits) -> int:
+    """Skip a text, or bytes, of a flexible version: there are more of them than of anything else."""
+    first = body[position]
+    if first < _LONG:
+        return position + (first or 1)  # 0: null; otherwise one more than the bytes behind it
+    length, position = _compact_length(body, position)
+    return position + length
+
+
+def _measured(read_length: _ReadLength, least: int) -> _Layout:
     """Return the layout of a text, or of bytes; whether it may be null is left to the codec."""
 
     def skip(body: bytes, position: int, _: Edits) -> int:
         length, position = read_length(body, position)
         return position + length if length > 0 else position
 
-    return _Layout(skip, least, common=common)
+    return _Layout(skip, least)
 
 
 def _sequence(layouts: Sequence[_Layout]) -> _Layout:
@@ -248,6 +258,8 @@ def _tags(fields_by_tag: Mapping[int, _Layout]) -> _Layout:
     """Return the layout of tagged fields; those that are not known are left out."""
 
     def skip(body: bytes, position: int, edits: Edits) -> int:
+        if body[position] == 0:  # nearly always
+            return position + 1
         begin, first = position, edits.count
         count, position = uvarint(body, position)
         kept, behind_count = count, position

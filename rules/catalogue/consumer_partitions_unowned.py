@@ -17,7 +17,9 @@ Inputs:
     group, owners are not known and the rule is UNKNOWN.
 
 Thresholds:
-    5 minutes before anybody is notified: as long as a rebalance may take by default. A partition
+    30 seconds until a partition that lost its owner counts: a classic group that rebalances
+    cooperatively is stable in between, when a member has given a partition up and nobody has got it
+    yet. 5 minutes before anybody is notified: as long as a rebalance may take by default. A partition
     that had no owner since it was first observed is reported as info: the group may have stopped
     reading that topic on purpose.
 
@@ -32,13 +34,14 @@ Runbook:
       subscriptions of the members.
     - `never_owned`: no member owned it since it was first observed. Delete the offsets if the group
       no longer reads this topic.
+    - `being_reassigned`: it lost its owner in the last 30 seconds; wait for the next rounds.
     - `owners_not_known`: the group rebalances, or Tidemark lacks DESCRIBE on it.
     A group without any member is reported by consumer_group_stalled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -50,14 +53,16 @@ from rules.evidence import Scalar
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.group_memory import have_members
 from rules.facts.groups import GroupType
-from rules.facts.identity import TopicPartition
-from rules.facts.member_memory import LastOwner
+from rules.facts.last_observation import microseconds
+from rules.facts.partitions import PartitionIndex
 from rules.facts.snapshot import Snapshot
+from rules.facts.unowned_partitions import LastOwner, UnownedPartitions
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
 from rules.question import SMALL_LAG
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
+REASSIGNED_WITHIN: Final = timedelta(seconds=30)
 JUDGED: Final = (GroupType.CLASSIC, GroupType.CONSUMER)
 
 
@@ -67,6 +72,7 @@ class Why(Reason):
     MEMBER_LEFT = "member_left"
     NOT_REASSIGNED = "not_reassigned"
     NEVER_OWNED = "never_owned"
+    BEING_REASSIGNED = "being_reassigned"
     OWNERS_NOT_KNOWN = "owners_not_known"
     END_NOT_SEEN = "end_not_seen"
     NOT_DETERMINED = "not_determined"  # the lag may be markers alone, and the log was not read
@@ -102,6 +108,7 @@ def judge(view: View) -> Judgement:
     is_unowned = snapshot.assignments.are_unowned(group, row)
     members = have_members(snapshot.groups).take(group)
     last = _last_owners(view, places[is_unowned & members.valid & (members.values == 1)])
+    newest_us = microseconds(view.now - REASSIGNED_WITHIN)
     is_small = (lag.values <= SMALL_LAG) | commits.scan_failed[places]
     judgement = decide(
         RULE,
@@ -114,8 +121,17 @@ def judge(view: View) -> Judgement:
             Case(~is_unowned, Verdict.UNKNOWN, Why.OWNERS_NOT_KNOWN),
             Case(~lag.valid, Verdict.UNKNOWN, Why.END_NOT_SEEN),
             Case(~nothing.valid & is_small, Verdict.UNKNOWN, Why.NOT_DETERMINED),
-            Case(_are(places, last, has_left=True), Verdict.BREACH, Why.MEMBER_LEFT),
-            Case(_are(places, last, has_left=False), Verdict.BREACH, Why.NOT_REASSIGNED),
+            Case(
+                _are(places, last, lambda owner: owner.lost_us > newest_us),
+                Verdict.UNKNOWN,
+                Why.BEING_REASSIGNED,
+            ),
+            Case(_are(places, last, lambda owner: owner.has_left), Verdict.BREACH, Why.MEMBER_LEFT),
+            Case(
+                _are(places, last, lambda owner: not owner.has_left),
+                Verdict.BREACH,
+                Why.NOT_REASSIGNED,
+            ),
         ],
         (Verdict.BREACH, Why.NEVER_OWNED),
         {
@@ -148,22 +164,37 @@ def _lag(snapshot: Snapshot, places: Int64s) -> Column:
 def _last_owners(view: View, places: Int64s) -> Mapping[int, LastOwner]:
     """Return by position in the commits who owned what nobody owns, where that was seen."""
     commits, index = view.snapshot.commits, view.snapshot.partitions.index
-    by_group_id: dict[str, dict[TopicPartition, LastOwner]] = {}
     owners: dict[int, LastOwner] = {}
-    for place in places.tolist():
-        group_id = view.snapshot.groups[int(commits.group[place])].group_id
-        if group_id not in by_group_id:
-            unowned = view.memory.members.history_of(group_id).unowned
-            by_group_id[group_id] = {entry.partition: entry.last_owner for entry in unowned}
-        if of_group := by_group_id[group_id]:
-            owner = of_group.get(index.topic_partition(int(commits.row[place])))
-            if owner is not None:
-                owners[place] = owner
+    owner_of_row: dict[int, LastOwner] = {}
+    last_group = -1
+    for place in places.tolist():  # ordered by group
+        group = int(commits.group[place])
+        if group != last_group:
+            history = view.memory.members.history_of(view.snapshot.groups[group].group_id)
+            owner_of_row, last_group = _owner_by_row(history.unowned, index), group
+        owner = owner_of_row.get(int(commits.row[place]))
+        if owner is not None:
+            owners[place] = owner
     return owners
 
 
-def _are(places: Int64s, last: Mapping[int, LastOwner], *, has_left: bool) -> Bools:
-    chosen = [place for place, owner in last.items() if owner.has_left is has_left]
+def _owner_by_row(
+    unowned: Sequence[UnownedPartitions], index: PartitionIndex
+) -> dict[int, LastOwner]:
+    by_row: dict[int, LastOwner] = {}
+    for entry in unowned:
+        place = index.position_of_topic.get(entry.topic)
+        if place is not None:
+            begin, end = index.starts[place : place + 2].tolist()
+            rows = (begin + number for number in entry.partitions if number < end - begin)
+            by_row |= dict.fromkeys(rows, entry.last_owner)
+    return by_row
+
+
+def _are(
+    places: Int64s, last: Mapping[int, LastOwner], accept: Callable[[LastOwner], bool]
+) -> Bools:
+    chosen = [place for place, owner in last.items() if accept(owner)]
     mask: Bools = np.isin(places, np.array(chosen, np.int64))
     return mask
 

@@ -11,20 +11,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
+from rules.facts.column import replace_fields
 from rules.facts.groups import Group, GroupType
-from rules.facts.identity import TopicPartition
-from rules.facts.members import EMPTY, STABLE, Member, is_fully_described
+from rules.facts.member_changes import MemberChanges, compare_members, owned_partitions
+from rules.facts.members import EMPTY, STABLE, is_fully_described
 from rules.facts.times import MICROSECOND, change_if_set
+from rules.facts.unowned_partitions import (
+    UnownedPartitions,
+    change_times,
+    join_unowned,
+    lost_partitions,
+    still_unowned,
+)
 
-REMEMBERED_FOR: Final = timedelta(hours=1)  # of rebalances
+REMEMBERED_FOR: Final = timedelta(hours=1)  # of rebalances, and of when a member joined
 MOST_REBALANCES: Final = 64  # of one group, the newest
-MOST_UNOWNED: Final = 10_000  # partitions of one group
 # As long as Kafka keeps commits on topics that a group no longer subscribes to.
 UNOWNED_FORGOTTEN_AFTER: Final = timedelta(days=7)
 SETTLED: Final = (STABLE, EMPTY)
-_Partition = tuple[str, int]
+_Id = str  # of a member: the instance id of a static one, which keeps it when it restarts
 _HOUR_US: Final = REMEMBERED_FOR // MICROSECOND
 
 
@@ -36,27 +43,14 @@ class Rebalance:
     count: int  # at least so many: a group epoch may grow by several between two rounds
     joined: int | None  # members; None: the members were not known before or after it
     left: int | None
-    moved_partitions: int | None  # that have another owner, or none
+    moved_partitions: int | None  # that have another owner, or none; None: owners were not known
     epoch: int | None  # of the group afterwards (KIP-848)
+    short_lived: int | None = None  # of those that left: members seen joining in the hour before
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LastOwner:
-    """The member that owned a partition which nobody owns now."""
-
-    member_id: str
-    client_id: str
-    host: str
-    has_left: bool  # False: it is still a member, and no longer owns the partition
-    lost_us: int  # the first round that saw the partition without an owner
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnownedPartition:
-    """A partition of a group that has no owner, and had one."""
-
-    partition: TopicPartition
-    last_owner: LastOwner
+    @property
+    def is_of_members(self) -> bool:
+        """Whether members joined or left."""
+        return bool(self.joined or self.left)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,25 +58,40 @@ class GroupHistory:
     """What is remembered of one group."""
 
     rebalances: tuple[Rebalance, ...] = ()  # of the last hour, the newest last
-    unowned: tuple[UnownedPartition, ...] = ()
+    unowned: tuple[UnownedPartitions, ...] = ()
     unsettled_since_us: int | None = None  # since when no round has seen it stable or empty
     epoch: int | None = None  # as last described
-    last: Group | None = None  # as last described with all assignments known
-    owning: Group | None = None  # the same, the last time it had members
+    last: Group | None = None  # as last described while it was stable or empty
+    owning: Group | None = None  # the last time it had members, all assignments being known
+    newcomers: Mapping[_Id, int] = field(default_factory=dict)  # when a member was seen joining
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing has to be kept of a group that no round lists."""
         return not (self.rebalances or self.unowned)
 
+    @property
+    def newest_rebalance_us(self) -> int | None:
+        """Return when the last rebalance was observed."""
+        return self.rebalances[-1].observed_us if self.rebalances else None
+
     def rebalances_since(self, since_us: int) -> int:
         """Return how many rebalances were seen since then, at least."""
         return sum(entry.count for entry in self.rebalances if entry.observed_us >= since_us)
 
-    def last_owner(self, partition: TopicPartition) -> LastOwner | None:
-        """Return who owned a partition that nobody owns; None if that was never seen."""
-        owners = (entry.last_owner for entry in self.unowned if entry.partition == partition)
-        return next(owners, None)
+    def repeated_since(self, since_us: int) -> int:
+        """Return how many rebalances since then no deployment explains, at least.
+
+        In a rolling deployment each member leaves once and another one joins, and a cooperative
+        group rebalances twice each time. So what counts are newcomers that leave again, and
+        rebalances in which nobody joins or leaves, beyond one for each in which somebody does.
+        """
+        recent = [entry for entry in self.rebalances if entry.observed_us >= since_us]
+        of_members = sum(entry.is_of_members for entry in recent)
+        others = sum(
+            entry.count for entry in recent if entry.joined == 0 and not entry.is_of_members
+        )
+        return sum(entry.short_lived or 0 for entry in recent) + max(others - of_members, 0)
 
 
 NO_HISTORY: Final = GroupHistory()
@@ -137,6 +146,7 @@ def latest_member_time(memory: MemberMemory) -> int:
                 history.unsettled_since_us or 0,
                 max((entry.observed_us for entry in history.rebalances), default=0),
                 max((entry.last_owner.lost_us for entry in history.unowned), default=0),
+                max(history.newcomers.values(), default=0),
             )
             for history in memory.groups.values()
             if history is not NO_HISTORY
@@ -151,101 +161,75 @@ def _advance(old: GroupHistory, group: Group, now_us: int) -> GroupHistory:
     history = _without_old(old, now_us)
     if group is history.last or group.members is None:
         return history
-    unsettled_us = None
-    if group.state not in SETTLED:
-        unsettled_us = history.unsettled_since_us or now_us
-    is_known = _is_owner_known(group)
-    rebalance = _rebalance(history, group, now_us) if is_known else None
-    return replace(
+    if group.group_type is GroupType.SHARE or group.state not in SETTLED:
+        return _unsettled(history, group, now_us)
+    changes = None if history.last is None else compare_members(history.last, group)
+    newcomers, is_known = _recent_newcomers(history, now_us), is_fully_described(group)
+    rebalance = _rebalance(history, group, changes, newcomers, now_us)
+    fields: dict[str, Any] = {"unsettled_since_us": None, "epoch": group.epoch, "last": group}
+    if rebalance is not None:
+        fields["rebalances"] = (*history.rebalances, rebalance)[-MOST_REBALANCES:]
+    if changes is not None and (changes.joined or newcomers):
+        fields["newcomers"] = newcomers | dict.fromkeys(changes.joined, now_us)
+    # A group without members owns nothing, which says nothing of who takes over.
+    if is_known and group.members:
+        fields |= {"owning": group, "unowned": _unowned(history, group, changes, now_us)}
+    return replace_fields(history, **fields)
+
+
+def _unsettled(history: GroupHistory, group: Group, now_us: int) -> GroupHistory:
+    """Return the history of a group in which members wait, or share partitions."""
+    is_waiting = group.state not in SETTLED
+    return replace_fields(
         history,
-        rebalances=(*history.rebalances, rebalance)[-MOST_REBALANCES:]
-        if rebalance is not None
-        else history.rebalances,
-        unowned=_unowned(history, group, now_us) if is_known and group.members else history.unowned,
-        unsettled_since_us=unsettled_us,
-        epoch=group.epoch if is_known or history.epoch is None else history.epoch,
-        last=group if is_known else history.last,
-        owning=group if is_known and group.members else history.owning,
+        unsettled_since_us=(history.unsettled_since_us or now_us) if is_waiting else None,
+        epoch=group.epoch if history.epoch is None else history.epoch,
     )
 
 
-def _is_owner_known(group: Group) -> bool:
-    """Whether it is certain which partitions have an owner; those of share groups have several."""
-    return group.group_type is not GroupType.SHARE and is_fully_described(group)
+def _unowned(
+    history: GroupHistory, group: Group, changes: MemberChanges | None, now_us: int
+) -> tuple[UnownedPartitions, ...]:
+    """Return what had an owner and has none, in a group of which all owners are known."""
+    owning = history.owning
+    if owning is not None and owning is not history.last:
+        changes = compare_members(owning, group)
+    if not history.unowned and (owning is None or changes is None or not changes.changed):
+        return ()
+    owned = owned_partitions(group)
+    lost = () if owning is None or changes is None else lost_partitions(changes, owned, now_us)
+    return join_unowned(still_unowned(history.unowned, owned), lost)
 
 
-def _rebalance(history: GroupHistory, group: Group, now_us: int) -> Rebalance | None:
-    """Return what changed since the group was last fully described; None if nothing did."""
-    epochs = None
+def _recent_newcomers(history: GroupHistory, now_us: int) -> dict[_Id, int]:
+    """Return when those members joined that are known to have joined in the last hour."""
+    oldest = now_us - _HOUR_US
+    return {name: at_us for name, at_us in history.newcomers.items() if at_us >= oldest}
+
+
+def _rebalance(
+    history: GroupHistory,
+    group: Group,
+    changes: MemberChanges | None,
+    newcomers: Mapping[_Id, int],
+    now_us: int,
+) -> Rebalance | None:
+    """Return what changed since the group was last described while settled; None if nothing did."""
+    epochs = 0
     if group.epoch is not None and history.epoch is not None:
-        epochs = group.epoch - history.epoch
+        epochs = max(group.epoch - history.epoch, 0)
     since_us = history.unsettled_since_us
-    last = history.last
-    if last is None:
-        if since_us is None and not epochs:
-            return None
-        joined = left = moved = None
-    else:
-        before, after = _ids(last), _ids(group)
-        joined, left = len(after - before), len(before - after)
-        moved = _moved(last, group)
-        if not (joined or left or moved or since_us or (epochs or 0) > 0):
-            return None
+    if not (since_us or epochs) and (changes is None or changes.is_empty):
+        return None
     return Rebalance(
         observed_us=since_us or now_us,
-        count=max(epochs or 0, 1),
-        joined=joined,
-        left=left,
-        moved_partitions=moved,
+        count=max(epochs, 1),
+        joined=None if changes is None else len(changes.joined),
+        left=None if changes is None else len(changes.left),
+        moved_partitions=None if changes is None else changes.moved_partitions,
         epoch=group.epoch,
+        short_lived=None if changes is None else len(changes.left & newcomers.keys()),
     )
-
-
-def _ids(group: Group) -> set[str]:
-    return {member.member_id for member in group.members or ()}
-
-
-def _owners(group: Group | None) -> dict[_Partition, Member]:
-    """Return the owner of each partition, which is a pair: there may be 100,000 of them."""
-    members = () if group is None else group.members or ()
-    return {
-        (topic, number): member
-        for member in members
-        for topic, numbers in member.assignment or ()
-        for number in numbers
-    }
-
-
-def _moved(before: Group, after: Group) -> int:
-    """Return how many partitions have another owner, or none, of those that had one."""
-    new = _owners(after)
-    return sum(
-        (owner := new.get(partition)) is None or owner.member_id != member.member_id
-        for partition, member in _owners(before).items()
-    )
-
-
-def _unowned(history: GroupHistory, group: Group, now_us: int) -> tuple[UnownedPartition, ...]:
-    """Return the partitions that had an owner and have none, the members of the group being known."""
-    owned, ids = _owners(group), _ids(group)
-    unowned = {_pair(entry): entry for entry in history.unowned if _pair(entry) not in owned}
-    for partition, member in _owners(history.owning).items():
-        if partition not in owned:
-            unowned[partition] = UnownedPartition(
-                partition=TopicPartition(*partition),
-                last_owner=LastOwner(
-                    member_id=member.member_id,
-                    client_id=member.client_id,
-                    host=member.host,
-                    has_left=member.member_id not in ids,
-                    lost_us=now_us,
-                ),
-            )
-    return tuple(unowned[name] for name in sorted(unowned))[:MOST_UNOWNED]
-
-
-def _pair(entry: UnownedPartition) -> _Partition:
-    return entry.partition.topic, entry.partition.partition
 
 
 def _without_old(history: GroupHistory, now_us: int) -> GroupHistory:
@@ -265,31 +249,24 @@ def _without_old(history: GroupHistory, now_us: int) -> GroupHistory:
 
 def _merge(stored: GroupHistory, seen: GroupHistory) -> GroupHistory:
     """Merge a stored history: what it says of partitions that have an owner again is over."""
-    owned = _owners(seen.owning)
-    unowned = {_pair(entry): entry for entry in stored.unowned if _pair(entry) not in owned}
-    unowned |= {_pair(entry): entry for entry in seen.unowned}
+    unowned = still_unowned(stored.unowned, owned_partitions(seen.owning))
     rebalances = sorted((*stored.rebalances, *seen.rebalances), key=lambda entry: entry.observed_us)
     return replace(
         seen,
         rebalances=tuple(rebalances)[-MOST_REBALANCES:],
-        unowned=tuple(unowned[name] for name in sorted(unowned)),
+        unowned=join_unowned(unowned, seen.unowned),
     )
 
 
 def _with_times(history: GroupHistory, change: Callable[[int], int]) -> GroupHistory:
-    if history.is_empty and history.unsettled_since_us is None:
+    if history.is_empty and history.unsettled_since_us is None and not history.newcomers:
         return history
     return replace(
         history,
         rebalances=tuple(
             replace(entry, observed_us=change(entry.observed_us)) for entry in history.rebalances
         ),
-        unowned=tuple(
-            replace(
-                entry,
-                last_owner=replace(entry.last_owner, lost_us=change(entry.last_owner.lost_us)),
-            )
-            for entry in history.unowned
-        ),
+        unowned=change_times(history.unowned, change),
         unsettled_since_us=change_if_set(history.unsettled_since_us, change),
+        newcomers={name: change(at_us) for name, at_us in history.newcomers.items()},
     )

@@ -56,6 +56,10 @@ class Rebalance(Model):
     count: Annotated[int, Field(description="At least so many")]
     joined: Annotated[int | None, Field(description="Members; null: not known")]
     left: Annotated[int | None, Field(description="Members; null: not known")]
+    short_lived: Annotated[
+        int | None,
+        Field(description="Of those that left: members that had joined within the hour before"),
+    ]
     moved_partitions: Annotated[
         int | None, Field(description="That have another owner, or none; null: not known")
     ]
@@ -104,16 +108,25 @@ def rebalance_models(history: GroupHistory) -> list[Rebalance]:
 
 def unowned_models(history: GroupHistory) -> list[UnownedPartition]:
     """Return the partitions that had an owner and have none, by topic and partition."""
+    partitions = sorted(
+        (
+            (entry.topic, number, entry.last_owner)
+            for entry in history.unowned
+            for number in entry.partitions
+        ),
+        key=lambda row: row[:2],
+    )
     return [
         UnownedPartition.of(
-            entry.partition,
-            last_member_id=entry.last_owner.member_id,
-            last_client_id=entry.last_owner.client_id,
-            last_host=entry.last_owner.host,
-            has_left=entry.last_owner.has_left,
-            since=entry.last_owner.lost_us,
+            owner,
+            topic=topic,
+            partition=number,
+            last_member_id=owner.member_id,
+            last_client_id=owner.client_id,
+            last_host=owner.host,
+            since=owner.lost_us,
         )
-        for entry in history.unowned[:MOST_MEMBERS]
+        for topic, number, owner in partitions[:MOST_MEMBERS]
     ]
 
 

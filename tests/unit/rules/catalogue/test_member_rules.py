@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,6 +34,11 @@ def classic(*of: Any, **overrides: Any) -> Group:
     return described(*of, group_type=GroupType.CLASSIC, **overrides)
 
 
+def half_a_minute(of: Group) -> tuple[dict[str, Any], ...]:
+    """Return the rounds that see a group as it is until what has no owner counts."""
+    return (seen(of),) * 3
+
+
 REBALANCING_CLASSIC = classic(
     member("a", assignment=None), member("b", assignment=None), state="PreparingRebalance"
 )
@@ -41,14 +47,35 @@ UNOWNED = [
     Case(
         id="member-left",
         because="its partition has a backlog, and the member that is left does not own it",
-        observations=(seen(BOTH), seen(described(B))),
+        observations=(seen(BOTH), *half_a_minute(described(B))),
         verdict=BREACH,
         reason="member_left",
     ),
     Case(
         id="no-longer-subscribed",
         because="the member is there and gave the partition up to nobody",
-        observations=(seen(BOTH), seen(described(member("a"), B))),
+        observations=(seen(BOTH), *half_a_minute(described(member("a"), B))),
+        verdict=BREACH,
+        reason="not_reassigned",
+    ),
+    Case(
+        id="cooperative-rebalance",
+        because="a classic group is stable while a member has given it up and nobody has got it yet",
+        observations=(
+            seen(classic(A, B)),
+            seen(classic(member("a"), B)),
+            seen(classic(member("a"), B)),
+        ),
+        verdict=UNKNOWN,
+        reason="being_reassigned",
+    ),
+    Case(
+        id="static-member-restarted",
+        because="it has another member id, and is the same member",
+        observations=(
+            seen(classic(member("a", 0, instance_id="pod-0"), B)),
+            *half_a_minute(classic(member("b"), member("c", instance_id="pod-0"))),
+        ),
         verdict=BREACH,
         reason="not_reassigned",
     ),
@@ -62,7 +89,7 @@ UNOWNED = [
     Case(
         id="everybody-was-away",
         because="the group was empty in between, and only one of two members came back",
-        observations=(seen(BOTH), seen(described()), seen(described(B))),
+        observations=(seen(BOTH), seen(described()), *half_a_minute(described(B))),
         verdict=BREACH,
         reason="member_left",
     ),
@@ -154,6 +181,38 @@ def epochs(*numbers: int) -> Sequence[dict[str, Any]]:
     return tuple({"groups": (described(A, B, epoch=number),)} for number in numbers)
 
 
+def deployment(members: int) -> Sequence[dict[str, Any]]:
+    """Return rounds in which each member of a classic group leaves and a new one joins."""
+    now = [member(f"old-{number}", number) for number in range(members)]
+    rounds = [list(now)]
+    for number in range(members):
+        del now[0]
+        rounds += [list(now), [*now, member(f"new-{number}", number)]]
+        now = list(rounds[-1])
+    return tuple({"groups": (classic(*own),)} for own in rounds)
+
+
+def cooperative(rounds: Sequence[dict[str, Any]]) -> Sequence[dict[str, Any]]:
+    """Return the same of a cooperative group: its assignment changes once more each time."""
+    twice: list[dict[str, Any]] = []
+    for entry in rounds:
+        first, *others = entry["groups"][0].members
+        between = replace(first, assignment=())
+        twice += [{"groups": (classic(between, *others),)}, entry]
+    return tuple(twice)
+
+
+def backed_off(minutes: int) -> Sequence[dict[str, Any]]:
+    """Return rounds in which a member came and went and then stayed, and so many minutes after that."""
+    return *coming_and_going(6), *[{"groups": (classic(A, B),)}] * (4 * minutes)
+
+
+def connect(*names: str) -> dict[str, Any]:
+    """Return a round of a group whose protocol does not assign partitions."""
+    workers = (member(name, assignment=None) for name in names)
+    return {"groups": (classic(*workers, protocol_type="connect"),)}
+
+
 def coming_and_going(times: int) -> Sequence[dict[str, Any]]:
     """Return rounds in which a classic group loses a member and gets it back."""
     pair = ({"groups": (classic(A, B),)}, {"groups": (classic(member("a", 0)),)})
@@ -174,6 +233,51 @@ REBALANCING = [
         observations=tuple(coming_and_going(4)),
         verdict=OK,
         reason="settled",
+    ),
+    Case(
+        id="a-large-deployment",
+        because="each of ten members leaves once, and a new one joins",
+        observations=tuple(deployment(10)),
+        verdict=OK,
+        reason="settled",
+    ),
+    Case(
+        id="a-cooperative-deployment",
+        because="such a group rebalances twice when a member leaves or joins",
+        observations=tuple(cooperative(deployment(6))),
+        verdict=OK,
+        reason="settled",
+    ),
+    Case(
+        id="over",
+        because="nothing has changed for half of the time",
+        observations=tuple(backed_off(8)),
+        verdict=OK,
+        reason="settled",
+    ),
+    Case(
+        id="not-over",
+        because="a process that is restarted with backoff may be about to come back",
+        observations=tuple(backed_off(7)),
+        verdict=BREACH,
+        reason="repeated",
+    ),
+    Case(
+        id="static-member",
+        because="it restarts within its session timeout with another member id, and nobody rebalances",
+        observations=tuple(
+            {"groups": (classic(member(f"pod-0-{number}", 0, instance_id="pod-0"), B),)}
+            for number in range(7)
+        ),
+        verdict=OK,
+        reason="settled",
+    ),
+    Case(
+        id="workers-of-connect",
+        because="their assignments are not known, but who joins and leaves is",
+        observations=tuple(connect(*("a", "b")[: 1 + number % 2]) for number in range(6)),
+        verdict=BREACH,
+        reason="repeated",
     ),
     Case(
         id="again-and-again",
@@ -270,8 +374,10 @@ def test_a_rebalance_says_who_came_and_went() -> None:
     rebalances: Any = finding.evidence["rebalances"]
     newest, before = rebalances[:2]
     common = {"count": 1, "moved_partitions": 0, "epoch": None}
-    assert newest == {"ms_ago": 0, "joined": 0, "left": 1, **common}
-    assert before == {"ms_ago": 15_000, "joined": 1, "left": 0, **common}
+    assert newest == {"ms_ago": 0, "joined": 0, "left": 1, "short_lived": 1, **common}
+    assert before == {"ms_ago": 15_000, "joined": 1, "left": 0, "short_lived": 0, **common}
+    assert rebalances[-1]["short_lived"] == 0  # it was a member when the group was first observed
+    assert finding.evidence["repeated_in_15_minutes"] == 2
 
 
 @pytest.mark.parametrize(

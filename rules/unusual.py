@@ -16,13 +16,23 @@ from rules.baseline.blocks import METRIC_CODES
 from rules.baseline.learnt_series import NONE, LearntSeries, MetricSeries, is_by_group
 from rules.baseline.live_series import UNKNOWN_REASONS, StepVerdict, UnknownReason
 from rules.baseline.open_series import TOGETHER_MS
-from rules.baseline.series import Metric, series_ids, text_head, text_tail
+from rules.baseline.series import Metric, Series, series_ids, text_head, text_tail
 from rules.baseline.unusual_explanation import SHOWN, OpenRow, explain, explain_many, row_of
 from rules.baseline.unusual_values import ScoringState, UnusualValues
-from rules.evidence import Evidence
+from rules.evidence import Evidence, Scalar
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.snapshot import Snapshot
-from rules.judgement import Case, Judgement, Labels, Reason, Subjects, decide, decide_cluster
+from rules.judgement import (
+    Case,
+    Judgement,
+    Labels,
+    Reason,
+    Subjects,
+    decide,
+    decide_cluster,
+    find_row,
+)
+from rules.owners import owner_evidence
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -128,7 +138,7 @@ def judge_unusual(rule: UnusualRule, why: type[Reason], view: View) -> Judgement
     is_there = _exist(view.snapshot, rule.meta.subject, series.names)
     places = np.flatnonzero(is_there)
     names = series.names if is_there.all() else tuple(series.names[place] for place in places)
-    explained = _Explained(rule, learnt, unusual, scored, places)
+    explained = _Explained(view.snapshot, rule, learnt, unusual, scored, places)
     return decide(
         rule.meta,
         _Subjects(cluster=cluster, kind=rule.meta.subject, names=names),
@@ -275,10 +285,22 @@ def _exist(snapshot: Snapshot, kind: SubjectKind, names: tuple[str, ...]) -> Boo
     return np.array([name in groups for name in names], np.bool_)
 
 
+def owner_of_series(snapshot: Snapshot, series: Series) -> dict[str, Scalar]:
+    """Return the owner of a group's partition as evidence; nothing for series of other kinds."""
+    if series.group is None or series.topic is None or series.partition is None:
+        return {}
+    labels = {"topic": series.topic, "partition": str(series.partition)}
+    row = find_row(snapshot, {"cluster": snapshot.cluster, **labels})
+    names = (place for place, g in enumerate(snapshot.groups) if g.group_id == series.group)
+    place = next(names, None)
+    return {} if row is None or place is None else owner_evidence(snapshot, place, row)
+
+
 @dataclass(slots=True, eq=False)
 class _Explained:
     """The evidence of subjects, made for those that are shown."""
 
+    snapshot: Snapshot
     rule: UnusualRule
     learnt: LearntSeries
     unusual: UnusualValues
@@ -307,4 +329,7 @@ class _Explained:
         if is_cluster:
             kind = f"{self.rule.meta.subject}s"
             sentence = explain_many(subjects, kind, sentence)
-        return {"explanation": sentence, "series": [row.to_evidence() for row in shown]}
+        series = [
+            {**row.to_evidence(), **owner_of_series(self.snapshot, row.series)} for row in shown
+        ]
+        return {"explanation": sentence, "series": series}

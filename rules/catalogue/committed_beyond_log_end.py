@@ -42,6 +42,7 @@ from rules.facts.loss_memory import is_new
 from rules.judgement import Case, CommitSubjects, Event, Judgement, Reason, decide
 from rules.loss.events import event_name, labels_of
 from rules.loss.incidents import IncidentIndex
+from rules.owners import owner_evidence
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -104,7 +105,8 @@ def _events(view: View, judgement: Judgement) -> Iterator[Event]:
     for position in positions:
         finding, row = judgement.finding(position), int(snapshot.commits.row[position])
         labels, epoch = dict(finding.labels), snapshot.offsets.leader_epoch[row]
-        evidence = dict(finding.evidence)
+        group = int(snapshot.commits.group[position])
+        evidence = {**finding.evidence, **owner_evidence(snapshot, group, row)}
         if epoch is not None and incidents is not None:
             name = event_name(snapshot.partitions, row, epoch)
             labels |= labels_of(snapshot.cluster, name)

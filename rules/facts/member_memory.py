@@ -87,6 +87,9 @@ class GroupHistory:
         rebalances in which nobody joins or leaves, beyond one for each in which somebody does.
         """
         recent = [entry for entry in self.rebalances if entry.observed_us >= since_us]
+        if self.last is not None and not self.last.members:
+            while recent and not recent[-1].joined:
+                recent.pop()  # all were stopped, maybe one by one: nobody has come back yet
         of_members = sum(entry.is_of_members for entry in recent)
         others = sum(
             entry.count for entry in recent if entry.joined == 0 and not entry.is_of_members
@@ -219,7 +222,9 @@ def _rebalance(
     if group.epoch is not None and history.epoch is not None:
         epochs = max(group.epoch - history.epoch, 0)
     since_us = history.unsettled_since_us
-    if not (since_us or epochs) and (changes is None or changes.is_empty):
+    # A KIP-848 group also reconciles while a static member is away: that begins no epoch.
+    was_rebalancing = since_us and (group.epoch is None or changes is None)
+    if not (was_rebalancing or epochs) and (changes is None or changes.is_empty):
         return None
     return Rebalance(
         observed_us=since_us or now_us,

@@ -309,7 +309,7 @@ def _facts(document: Row, server: str) -> list[tuple[str, object]]:
         ("breach since", time(alert.get("active_at"))),
         ("firing since", time(alert.get("fired_at"))),
         ("ended", _ended(alert)),
-        *((f"  {name}", _value(value)) for name, value in (alert.get("evidence") or {}).items()),
+        *((f"  {name}", text) for name, text in evidence_lines(alert)),
         ("rule page", page),
         ("runbook", runbook_command(alert, server)),
         ("receivers", ", ".join(alert.get("receivers") or ()) or "none: nobody is notified"),
@@ -322,6 +322,12 @@ def _facts(document: Row, server: str) -> list[tuple[str, object]]:
         ("fingerprint", alert.get("fingerprint")),
         ("seen last", time(alert.get("updated_at"))),
     ]
+
+
+def evidence_lines(alert: Row) -> list[tuple[str, str | None]]:
+    """Return the evidence of an alert by name, each value in words; None where it is not known."""
+    evidence = alert.get("evidence") or {}
+    return [(name, _value(value)) for name, value in evidence.items()]
 
 
 def _ended(alert: Row) -> str | None:

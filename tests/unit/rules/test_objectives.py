@@ -31,7 +31,7 @@ from rules.remembering import view_of_round
 from rules.time_lag.lags import PRESENT, REASONS, TimeLag, TimeLags, WhyAbsent
 from rules.verdict import Severity, Verdict
 from rules.view import View
-from tests.factories import at, commits, gap, group, snapshot
+from tests.factories import at, commits, gap, group, member, snapshot
 
 STEP = 30.0  # seconds between rounds
 LIMIT = 60.0
@@ -307,6 +307,20 @@ def test_a_group_that_nobody_uses_any_more_is_no_warning() -> None:
     watched.overrides = {}
     watched.rounds(1, 300.0, 300.0)
     assert watched.verdict == FAST
+
+
+def test_it_names_the_member_that_owns_each_late_partition() -> None:
+    watched = Watched()
+    watched.overrides = {"members": (member("a", 0), member("b", 1)), "state": "Stable"}
+    watched.rounds(60, 200.0, 300.0)
+    assert watched.view is not None
+    (finding,) = lag_objective_burning.judge(watched.view).findings(Verdict.BREACH)
+    rows: Any = finding.evidence["partitions"]
+    owners = [(row["partition"], row["lag_ms"], row["client_id"], row["host"]) for row in rows]
+    assert owners == [
+        (1, 300_000, "client-of-b", "10.0.0.7"),
+        (0, 200_000, "client-of-a", "10.0.0.7"),
+    ]
 
 
 def test_a_clock_that_was_set_moves_the_minutes_along() -> None:

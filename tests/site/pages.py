@@ -16,17 +16,22 @@ ROOT_PAGES: Final = tuple(ROOT / name for name in ("README.md", "CONTRIBUTING.md
 HEADING: Final = re.compile(r"^#{1,6} +(.+?) *#*$")
 CODE: Final = re.compile(r"`+[^`]+`+")
 LINK: Final = re.compile(r"!?\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
+NEEDS: Final = re.compile(r" *<!-- needs: ([a-z, ]+) -->")
 MARKUP: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)|[`*]")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A fenced block: its language, the line on which it begins, and its text without indentation."""
+    """A fenced block: its language, the line on which it begins, and its text without indentation.
+
+    `needs` is what a comment right before the block says of it: `<!-- needs: docker, internet -->`.
+    """
 
     page: str
     line: int
     language: str
     text: str
+    needs: frozenset[str] = frozenset()
 
 
 def pages() -> tuple[Path, ...]:
@@ -50,15 +55,20 @@ def blocks(page: Path) -> Iterator[Block]:
     """Yield the fenced blocks of a page."""
     opened: tuple[int, str, str, int] | None = None
     body: list[str] = []
+    needs = frozenset[str]()
     for number, (line, is_code) in enumerate(fenced(_text(page).splitlines()), 1):
         match = FENCE.match(line) if is_code else None
         if opened is None and match:
             opened, body = (number, match[3], match[2], len(match[1])), []
         elif opened and match and match[2].startswith(opened[2]) and not match[3]:
-            yield Block(name_of(page), opened[0], opened[1], "\n".join(body) + "\n")
-            opened = None
+            text = "\n".join(body) + "\n"
+            yield Block(name_of(page), opened[0], opened[1], text, needs)
+            opened, needs = None, frozenset()
         elif opened:
             body.append(line[opened[3] :] if not line[: opened[3]].strip() else line)
+        elif line.strip():
+            marker = NEEDS.fullmatch(line)
+            needs = frozenset(re.split(r", *", marker[1])) if marker else frozenset()
 
 
 @cache

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Final
 
 import click
 import pytest
@@ -15,58 +12,7 @@ from click.testing import CliRunner
 from service.cli.main import run, tidemark
 from service.cli.past.times import TimesAsArguments, name_times
 from service.cli.terminal.exit_codes import ExitCode
-
-ROOT: Final = Path(__file__).parents[4]
-PAGES: Final = (
-    ROOT / "README.md",
-    ROOT / "CONTRIBUTING.md",
-    *sorted((ROOT / "docs").rglob("*.md")),
-)
-BLOCK: Final = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
-SHELL: Final = frozenset({"", "sh", "bash", "shell", "console"})
-PIPE: Final = re.compile(r"[|;&]+|\d*[<>]+&?\d*")
-
-
-def tree(group: click.Group, *path: str) -> Iterator[tuple[str, click.Command]]:
-    """Yield a group and every command below it, each with its path."""
-    yield " ".join(path), group
-    ctx = click.Context(group)
-    for name in group.list_commands(ctx):
-        command = group.get_command(ctx, name)
-        assert command is not None
-        if isinstance(command, click.Group):
-            yield from tree(command, *path, name)
-        else:
-            yield " ".join((*path, name)), command
-
-
-COMMANDS: Final = dict(tree(tidemark))
-
-
-def commands_in(text: str) -> Iterator[list[str]]:
-    """Yield the arguments of every `tidemark` in lines of a shell."""
-    for line in text.replace("\\\n", " ").splitlines():
-        words = shlex.shlex(line.removeprefix("$ "), posix=True, punctuation_chars="|;&<>()")
-        words.whitespace_split = True
-        try:
-            parts = list(words)
-        except ValueError:
-            continue  # a quotation that goes on in the next line holds no command of ours
-        yield from _commands_in(parts)
-
-
-def _commands_in(parts: list[str]) -> Iterator[list[str]]:
-    for place, word in enumerate(parts):
-        begins = place == 0 or PIPE.fullmatch(parts[place - 1]) or "=" in parts[place - 1]
-        if word == "tidemark" and begins:
-            rest = parts[place + 1 :]
-            ends = (n for n, each in enumerate(rest) if PIPE.fullmatch(each) or each in "()")
-            end = next(ends, len(rest))
-            yield rest[: end - 1] if end < len(rest) and _is_descriptor(rest, end) else rest[:end]
-
-
-def _is_descriptor(rest: list[str], end: int) -> bool:
-    return end > 0 and rest[end].startswith(">") and rest[end - 1] in ("1", "2")
+from tests.site.commands import COMMANDS, commands_in, shell_lines
 
 
 def problem_of(arguments: list[str]) -> str | None:
@@ -113,17 +59,13 @@ def test_every_example_of_a_help_is_a_command(path: str) -> None:
 
 def test_every_command_in_the_pages_is_one() -> None:
     checked, problems = 0, []
-    for page in PAGES:
-        for language, text in BLOCK.findall(page.read_text(encoding="utf-8")):
-            if language in SHELL:
-                for words in commands_in(text):
-                    checked += 1
-                    if why := problem_of(words):
-                        problems.append(
-                            f"{page.relative_to(ROOT)}: tidemark {shlex.join(words)}: {why}"
-                        )
+    for line in shell_lines():
+        for words in commands_in(line.text):
+            checked += 1
+            if why := problem_of(words):
+                problems.append(f"{line.place}: tidemark {shlex.join(words)}: {why}")
     assert problems == []
-    assert checked > 50
+    assert checked > 400
 
 
 def test_a_command_that_is_not_is_noticed() -> None:

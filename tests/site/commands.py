@@ -12,7 +12,8 @@ from typing import Final
 import click
 
 from service.cli.main import tidemark
-from tests.site.pages import DOCS, ROOT, Block, blocks
+from tests.site.hooks import ROOT
+from tests.site.pages import DOCS, Block, blocks
 
 COMMAND_PAGES: Final = (
     ROOT / "README.md",

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine
 
 from rules import names
 from rules.catalogue import committed_records_lost
 from rules.judgement import Finding
 from rules.open_findings import Change, Step
 from rules.verdict import Verdict
+from service.api.findings.views import finding_id
 from service.cli.terminal.exit_codes import ExitCode
 from service.runtime.clock import utc_now, wait_until
 from service.sandbox.cluster.cluster import Sandbox
@@ -61,30 +63,33 @@ def loss(server: str, *arguments: str, **environment: str) -> Done:
 
 def store_loss(directory: Path, topic: str, **evidence: Any) -> None:
     """Store what a round stores that proves a loss, in the database of a service that is down."""
-    labels = {"cluster": "default", "topic": topic, "partition": "0"}
-    told = {**PROVEN, **evidence}
-    found = Finding(
-        rule=committed_records_lost.RULE,
-        labels=labels,
-        verdict=Verdict.BREACH,
-        reason="lost",
-        evidence=told,
-    )
     database = open_database(None, directory)
     try:
-        for seconds, step in ((2, Step.OPENED), (1, Step.AGAIN)):
-            change = Change(
-                step=step,
-                identity=found.identity,
-                before=None if step is Step.OPENED else Verdict.BREACH,
-                after=Verdict.BREACH,
-                finding=found,
-            )
-            with database.engine.begin() as connection:
-                at = utc_now() - timedelta(seconds=seconds)
-                findings.save(connection, 1, [change], at)
+        save_loss(database.engine, 1, topic, **evidence)
     finally:
         database.close()
+
+
+def save_loss(engine: Engine, cluster: int, topic: str, partition: int = 0, **evidence: Any) -> str:
+    """Save a proven loss as two rounds do, of a cluster by its row; return the id of its finding."""
+    found = Finding(
+        rule=committed_records_lost.RULE,
+        labels={"cluster": "default", "topic": topic, "partition": str(partition)},
+        verdict=Verdict.BREACH,
+        reason="lost",
+        evidence={**PROVEN, **evidence},
+    )
+    for seconds, step in ((2, Step.OPENED), (1, Step.AGAIN)):
+        change = Change(
+            step=step,
+            identity=found.identity,
+            before=None if step is Step.OPENED else Verdict.BREACH,
+            after=Verdict.BREACH,
+            finding=found,
+        )
+        with engine.begin() as connection:
+            findings.save(connection, cluster, [change], utc_now() - timedelta(seconds=seconds))
+    return finding_id(found.rule.rule_id, found.labels)
 
 
 @pytest.mark.smoke

@@ -26,7 +26,15 @@ class PastTime(Timestamp):
             return _utc_now()
         if isinstance(value, str) and AGO.fullmatch(value.removeprefix(NOW)):
             return _utc_now() - Duration().convert(value.removeprefix(NOW)[1:], param, ctx)
-        return super().convert(value, param, ctx)
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(
+                f"{value!r} is neither a time with a zone like 2026-01-31T03:00:00Z nor how long ago, "
+                "like -15m.",
+                param,
+                ctx,
+            )
 
 
 def _utc_now() -> datetime:

@@ -7,12 +7,14 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+import click
 import pytest
 from starlette.testclient import TestClient
 
 from rules.errors import NotThereError
 from rules.facts.gap import GapScope
 from service.cli.past.at import find, is_unknown, render
+from service.cli.past.times import PastTime
 from service.history.offset_writer import OffsetWriter
 from service.history.past_offsets import PastOffsets
 from tests.factories import at, commits, gap, group, offsets, partitions, snapshot
@@ -125,6 +127,12 @@ def test_a_time_without_a_round_names_those_around_it(api: AppApi) -> None:
     assert f"before       {PARTIAL:%Y-%m-%d %H:%M:%S} UTC" in text
     assert f"after        {NO_ENDS:%Y-%m-%d %H:%M:%S} UTC" in text
     assert is_not_whole
+
+
+@pytest.mark.parametrize("value", ["yesterday", "2026-01-31T03:00:00", "-15", "now-"])
+def test_a_bad_time_is_told_both_forms(value: str) -> None:
+    with pytest.raises(click.BadParameter, match="nor how long ago, like -15m"):
+        PastTime().convert(value, None, None)
 
 
 def test_the_future_and_half_a_partition_are_rejected(api: AppApi) -> None:

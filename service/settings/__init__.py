@@ -1,5 +1,6 @@
 """Settings of an operator; `read_settings` is called once, at start."""
 
+from service.runtime.secret_files import MAX_SECRET_BYTES, secret_from
 from service.settings.alerting import AlertingSettings
 from service.settings.broker_logs import BrokerLogSettings, LogFileSettings
 from service.settings.entries import entries
@@ -7,13 +8,11 @@ from service.settings.groups import HttpSettings, KafkaSettings, LogFormat, LogL
 from service.settings.history import HistorySettings
 from service.settings.scrapes import ScrapeSettings
 from service.settings.sources import (
-    MAX_SECRET_BYTES,
     Source,
     Sourced,
     absolute_files,
     read_settings,
     read_sourced,
-    secret_from,
 )
 
 __all__ = [

@@ -18,6 +18,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from rules.errors import SettingsError
+from service.runtime.secret_files import secret_from
 from service.settings.groups import Settings
 
 PREFIX: Final = "TIDEMARK_"
@@ -26,7 +27,6 @@ FILE_SUFFIX: Final = "_FILE"
 NOT_SETTINGS: Final = frozenset(
     {"TIDEMARK_CONTEXT", "TIDEMARK_SERVER", "TIDEMARK_PROMETHEUS_TOKEN_FILE"}
 )
-MAX_SECRET_BYTES: Final = 64 * 1024
 
 Tables = dict[str, Any]  # group -> key -> value, as a source gives them: nothing is checked yet
 
@@ -92,19 +92,6 @@ def read_sourced(
         origins |= dict.fromkeys(_keys(tables), source)
     settings = _check(merged, origins, path, problems)
     return Sourced(settings=settings, origins=origins)
-
-
-def secret_from(name: str, path: Path) -> str:
-    """Read a secret from the file that the setting or flag `name` points at.
-
-    Raises:
-        SettingsError: the file cannot be read.
-    """
-    try:
-        with path.open(encoding="utf-8") as file:
-            return file.read(MAX_SECRET_BYTES).rstrip("\r\n")
-    except (OSError, UnicodeDecodeError) as exc:
-        raise SettingsError(f"{name} names a file that cannot be read: {path}") from exc
 
 
 def absolute_files(environment: Mapping[str, str]) -> dict[str, str]:

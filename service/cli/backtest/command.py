@@ -12,7 +12,7 @@ import click
 from rules.baseline.series import Metric
 from service.cli.options.kafka_options import config_option, data_dir_option
 from service.cli.options.spark_options import conf_option, master_option, spark_conf
-from service.cli.terminal.answer import print_json
+from service.cli.terminal.answer import print_json, print_parts
 from service.cli.terminal.formats import output_option_with
 from service.cli.terminal.parameters import Regex
 from service.cli.terminal.stopping import ended_in_order
@@ -178,6 +178,5 @@ def _print(shown: Mapping[str, Any], output: str) -> None:
             click.echo(page(shown))
         case _:
             from service.cli.backtest.showing import parts  # noqa: PLC0415 - keeps `--help` fast
-            from service.cli.terminal.plain import print_parts  # noqa: PLC0415 - same
 
             print_parts(parts(shown))

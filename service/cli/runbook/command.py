@@ -13,7 +13,7 @@ import click
 from service.cli.options.kafka_options import config_option
 from service.cli.runbook.choosing import Fingerprint, fetch_alert
 from service.cli.server.server_options import client_of, server_options, server_options_for
-from service.cli.terminal.answer import print_answer
+from service.cli.terminal.answer import print_answer, print_parts
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.formats import output_option
 from service.cli.terminal.parts import Line, Row, Table, long, short
@@ -264,8 +264,6 @@ def _walk(
 
 
 def _sayer() -> Callable[[str, str], None]:
-    from service.cli.terminal.plain import print_parts  # noqa: PLC0415 - as above
-
     return lambda line, style: print_parts([Line(line, style)])
 
 

@@ -165,7 +165,7 @@ def token_from(path: Path, option: str = "--token-file") -> str:
     Raises:
         SettingsError: the file cannot be read, or holds no token.
     """
-    from service.settings import secret_from  # noqa: PLC0415 - keeps `--help` fast
+    from service.runtime.secret_files import secret_from  # noqa: PLC0415 - keeps `--help` fast
 
     return checked_token(secret_from(option, path), f"the file of {option} holds no token: {path}")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import click
 
-from service.cli.terminal.formats import Format, chosen_format
-from service.cli.terminal.parts import Part
+from service.cli.terminal.formats import Format, chosen_format, has_colours, is_limited
+from service.cli.terminal.parts import SHOWN, Part, Table
 from service.cli.terminal.words import tab_separated
 
 
@@ -33,9 +34,29 @@ def print_answer(document: object, parts: Iterable[Part], options: Mapping[str, 
     if options["output"] == "json":
         print_json(document)
         return
-    from service.cli.terminal.plain import print_parts  # noqa: PLC0415 - keeps `--help` fast
-
     print_parts(parts)
+
+
+def print_parts(parts: Iterable[Part]) -> None:
+    """Print parts below each other, or separated by tabs; only on a screen are rows left out."""
+    from service.cli.terminal import plain, separated  # noqa: PLC0415 - keeps `--help` fast
+
+    if chosen_format() is Format.TSV:
+        separated.print_separated(parts)
+        return
+    is_wide = chosen_format() is Format.WIDE
+    is_coloured = sys.stdout is not None and has_colours(sys.stdout)
+    has_limit = is_limited()
+    width = plain.WIDE if is_wide else plain.screen_width()
+    for part in parts:
+        most = SHOWN if has_limit or not isinstance(part, Table) else len(part.rows)
+        drawn = plain.draw(part, width=width, most=most, is_coloured=is_coloured)
+        if drawn is None:
+            from service.cli.terminal import screen  # noqa: PLC0415 - 40 ms, and seldom needed
+
+            screen.print_parts([part], screen.console(), most)
+        else:
+            click.echo(drawn, color=True)  # whether it has colours is decided above
 
 
 def print_columns(rows: Sequence[Sequence[str]]) -> None:

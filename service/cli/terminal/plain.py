@@ -11,11 +11,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-import click
-
-from service.cli.terminal.formats import Format, chosen_format, has_colours, is_limited, is_screen
-from service.cli.terminal.parts import SHOWN, Facts, Line, Part, Table
-from service.cli.terminal.separated import print_separated
+from service.cli.terminal.formats import is_screen
+from service.cli.terminal.parts import Facts, Line, Part, Table
 from service.cli.terminal.words import printable
 
 PIPED_WIDTH: Final = 240  # of a table in a pipe, beyond which its cells are folded, never cut
@@ -24,25 +21,6 @@ GAP: Final = 2  # between two columns
 SCREEN_WIDTH: Final = 80  # if the terminal does not tell its own
 CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}  # of ECMA-48
 LAST_NARROW: Final = "\u02ff"  # printable characters up to this one are one column wide
-
-
-def print_parts(parts: Iterable[Part]) -> None:
-    """Print parts below each other, or separated by tabs; only on a screen are rows left out."""
-    if chosen_format() is Format.TSV:
-        print_separated(parts)
-        return
-    is_wide, is_coloured = chosen_format() is Format.WIDE, _is_coloured()
-    has_limit = is_limited()
-    width = WIDE if is_wide else _screen_width()
-    for part in parts:
-        most = SHOWN if has_limit or not isinstance(part, Table) else len(part.rows)
-        drawn = draw(part, width=width, most=most, is_coloured=is_coloured)
-        if drawn is None:
-            from service.cli.terminal import screen  # noqa: PLC0415 - 40 ms, and seldom needed
-
-            screen.print_parts([part], screen.console(), most)
-        else:
-            click.echo(drawn, color=True)  # whether it has colours is decided above
 
 
 def draw(part: Part, *, width: int, most: int, is_coloured: bool) -> str | None:
@@ -96,11 +74,7 @@ def _paint(text: str, styles: Sequence[str], is_coloured: bool) -> str:  # noqa:
     return f"\x1b[{';'.join(CODES[style] for style in styles if style in CODES)}m{text}\x1b[0m"
 
 
-def _is_coloured() -> bool:
-    return sys.stdout is not None and has_colours(sys.stdout)
-
-
-def _screen_width() -> int:
+def screen_width() -> int:
     """Return the columns of the screen, or how wide a table in a pipe may be."""
     if not is_screen():
         return PIPED_WIDTH

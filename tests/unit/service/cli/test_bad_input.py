@@ -271,7 +271,10 @@ def test_ctrl_c_outside_of_a_command_says_nothing(
 
 
 @pytest.mark.parametrize("name", ["status", "lag", "groups show", "at", "series", "alerts ls"])
-def test_a_command_of_a_running_service_imports_nothing_heavy(name: str, server: str) -> None:
+def test_a_command_of_a_running_service_imports_nothing_heavy(
+    name: str, server: str, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text("secret", encoding="utf-8")
     Handler.documents = {
         "status": {
             **STAMP,
@@ -301,7 +304,14 @@ def test_a_command_of_a_running_service_imports_nothing_heavy(name: str, server:
         },
     }
     done = subprocess.run(
-        [sys.executable, "-c", LISTS_MODULES, *ON_CALL[name]],
+        [
+            sys.executable,
+            "-c",
+            LISTS_MODULES,
+            *ON_CALL[name],
+            "--token-file",
+            str(tmp_path / "token"),
+        ],
         cwd=ROOT,
         env={**os.environ, "TIDEMARK_SERVER": server},
         capture_output=True,

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from service.cli.server.report import Api, Query, Report, build_report, fetch_named
+from service.cli.server.report import Api, IdForm, Query, Report, build_report, fetch_named
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parts import Row
 
-LOSS_ID: Final = re.compile(r"[a-z][a-z0-9_]{0,99}-[0-9a-f]{16}")
+LOSS_ID: Final = IdForm(
+    whole=re.compile(r"[a-z][a-z0-9_]{0,99}-[0-9a-f]{16}"),
+    beginning=re.compile(r"[a-z][a-z0-9_]{0,99}-[0-9a-f]{0,15}"),  # the rule at least
+)
 COMMITTED_LOST: Final = "committed_lost"
 WORST_FIRST: Final = (
     COMMITTED_LOST,
@@ -73,7 +76,7 @@ def fetch_losses(api: Api, name: str) -> LossReport | None:
         LOSS_ID,
         lambda loss_id: _fetch_loss(api, loss_id),
         lambda query: list_losses(api, query),
-        lambda report: (str(loss["id"]) for loss in report.losses),
+        ids_of=lambda report: (str(loss["id"]) for loss in report.losses),
     )
     if report is None or report.name == LOSSES:
         return report

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rules.facts.sequence_verdicts import SequenceClass
-from service.cli.server.report import Api, Query, Report, build_report, fetch_named
+from service.cli.server.report import Api, IdForm, Query, Report, build_report, fetch_named
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parts import Row
 
-EPISODE_ID: Final = re.compile(r"[0-9a-f]{12}")
+EPISODE_ID: Final = IdForm(
+    whole=re.compile(r"[0-9a-f]{12}"), beginning=re.compile(r"[0-9a-f]{4,11}")
+)
 IN_FULL: Final = 50  # events, each fetched by itself
 JUDGING: Final = ("sequence_gap_loss",)  # records may be lost where it cannot judge
 NO_SOURCE: Final = (
@@ -56,7 +58,7 @@ def fetch_sequences(api: Api, name: str) -> SequenceReport | None:
         EPISODE_ID,
         fetch,
         lambda query: list_sequences(api, query),
-        lambda report: (str(row["id"]) for row in report.rows),
+        ids_of=lambda report: (str(row["id"]) for row in report.rows),
     )
 
 

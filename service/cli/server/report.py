@@ -28,6 +28,14 @@ PLACE: Final = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
 GAPS: Final = 10  # the others are counted
 
 
+@dataclass(frozen=True, slots=True)
+class IdForm:
+    """The form of the ids of a list, and of what is taken for the beginning of one."""
+
+    whole: re.Pattern[str]
+    beginning: re.Pattern[str]
+
+
 class Api(Protocol):
     """A client of the HTTP API of a Tidemark."""
 
@@ -116,9 +124,10 @@ def build_report(  # noqa: PLR0913 - each by its name
 
 def fetch_named(
     name: str,
-    id_form: re.Pattern[str],
+    form: IdForm,
     fetch: Callable[[str], ReportT],
     list_: Callable[[Query], ReportT],
+    *,
     ids_of: Callable[[ReportT], Iterable[str]],
 ) -> ReportT | None:
     """Return the report of an id, or of a partition: of what is open there, or else of all.
@@ -128,7 +137,7 @@ def fetch_named(
     Raises:
         RequestError: several ids begin so.
     """
-    if id_form.fullmatch(name):
+    if form.whole.fullmatch(name):
         return fetch(name)
     place, report = PLACE.fullmatch(name), None
     if place is not None:
@@ -137,7 +146,7 @@ def fetch_named(
         report = report if report.rows else list_({**of_place, "state": "all"})
     if report is not None and report.rows:
         return report
-    for query in ({}, {"state": "all"}):
+    for query in ({}, {"state": "all"}) if form.beginning.fullmatch(name) else ():
         ids = [each for each in ids_of(list_(query)) if each.startswith(name)]
         if ids:
             return fetch(complete_name(name, ids, "id"))

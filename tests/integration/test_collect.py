@@ -26,6 +26,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from tests.integration.clients import commit_offset, produce
 from tests.integration.conftest import MakeReader
 from tests.integration.observing import only, partition
+from tests.schemas import validate
 
 pytestmark = pytest.mark.integration
 
@@ -73,6 +74,7 @@ def test_json_document_of_a_whole_round(cluster: Sandbox, topic: str) -> None:
     )
     assert done.returncode == ExitCode.OK, done.stderr
     document: dict[str, Any] = json.loads(done.stdout)
+    validate("collect", document)
     [row], [group] = document["partitions"], document["groups"]
     [commit] = group["commits"]
     assert (row["topic"], row["partition"], row["log_end_offset"]) == (topic, 0, 5)

@@ -32,6 +32,7 @@ from tests.integration.clients import (
     transactional_producer,
 )
 from tests.kafka_release import SCRAM_USERS
+from tests.schemas import validate
 
 pytestmark = pytest.mark.integration
 
@@ -59,6 +60,7 @@ def tx(cluster: Sandbox, *arguments: str) -> subprocess.CompletedProcess[str]:
 def document(done: subprocess.CompletedProcess[str], code: ExitCode) -> dict[str, Any]:
     assert done.returncode == code, done.stdout + done.stderr
     told: dict[str, Any] = json.loads(done.stdout)
+    validate(" ".join(done.args[done.args.index("tx") :][:2]), told)
     return told
 
 

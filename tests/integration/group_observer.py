@@ -58,6 +58,11 @@ class GroupObserver:
             if row["client_id"] is not None
         }
 
+    def forget(self) -> None:
+        """Begin anew with an empty memory."""
+        self._memory = None
+        self.breached.clear()
+
     def pass_seconds(self, seconds: float) -> None:
         """Observe once more, so much later by the observer's clock."""
         self._later += timedelta(seconds=seconds)

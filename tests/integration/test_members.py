@@ -90,8 +90,8 @@ def member_config(cluster: Sandbox, name: str, protocol: str) -> dict[str, str]:
 class Survivor:
     """A member that shares a topic with a victim, which alone subscribes to another topic."""
 
-    bootstrap: str
     consumer: Consumer
+    other: AdminClient  # describes the group as well
     observer: GroupObserver
     shared: str
     alone: str
@@ -129,7 +129,7 @@ class Survivor:
         return {(entry.topic, entry.partition) for entry in self.consumer.assignment()}
 
     def _true_owners(self) -> Owners:
-        return true_owners(AdminClient({"bootstrap.servers": self.bootstrap}), self.observer.name)
+        return true_owners(self.other, self.observer.name)
 
 
 @PROTOCOLS
@@ -145,10 +145,13 @@ def test_owners_are_right_through_killed_members_and_what_they_leave_breaches(
     base = member_config(cluster, name, protocol)
     consumer = Consumer({**base, "client.id": "survivor"})
     observer = GroupObserver(reader, name, (shared, alone))
-    survivor = Survivor(cluster.bootstrap_servers, consumer, observer, shared, alone)
+    other = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    survivor = Survivor(consumer, other, observer, shared, alone)
     victim_config = {**base, "client.id": "victim"}
     try:
         consumer.subscribe([shared])
+        survivor.await_owners(survivor.are_its_own)
+        observer.forget()  # of the first rebalance it may have seen the end
         survivor.await_owners(survivor.are_its_own)
         first_epoch = observer.group.epoch
         assert observer.reason(UNOWNED) == (Verdict.BREACH, "never_owned")  # information

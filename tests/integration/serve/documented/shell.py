@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,12 @@ STAND_INS: Final[Mapping[str, str]] = {
     "pass": 'exec cat "$HOME/prod.token"',
 }
 NO_JQ: Final = "exec cat >/dev/null"
+NEEDED: Final[Mapping[str, str]] = {  # programs of the pages, by the package that has each
+    "curl": "curl",
+    "openssl": "openssl",
+    "promtool": "prometheus",
+    "psql": "postgresql",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +58,8 @@ class Shell:
         environment: Mapping[str, str],
     ) -> Shell:
         """Return a shell that finds `tidemark`, Kafka's tools and the stand-ins first."""
+        missing = [package for name, package in NEEDED.items() if shutil.which(name) is None]
+        assert missing == [], f"missing: apt-get install {' '.join(missing)}"
         programs = workspace / "bin"
         programs.mkdir()
         texts = {name: f"#!/bin/sh\n{text}\n" for name, text in STAND_INS.items()}
@@ -71,8 +80,9 @@ class Shell:
 
     def run(self, lines: Sequence[str], page: str) -> list[Ran]:
         """Run lines in order, whatever the ones before end with, in a fresh copy of the folder `cwd`."""
-        folder = self.workspace / "pages" / page.replace("/", "+").replace(" ", "_")
-        shutil.copytree(self.workspace / "cwd", folder)
+        name = f"{page.replace('/', '+').replace(' ', '_')}."
+        folder = Path(tempfile.mkdtemp(dir=self.workspace / "pages", prefix=name))
+        shutil.copytree(self.workspace / "cwd", folder, dirs_exist_ok=True)
         outputs = folder.with_name(f"{folder.name}.outputs")
         outputs.mkdir()
         script = ["set -o pipefail"]

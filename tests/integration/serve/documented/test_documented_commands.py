@@ -28,7 +28,7 @@ from service.storage.tokens.tokens import Scope
 from tests.folders import new_folder
 from tests.integration.serve.documented.facts import LOG, facts
 from tests.integration.serve.documented.fork_server import fork_server
-from tests.integration.serve.documented.shell import Shell
+from tests.integration.serve.documented.shell import Ran, Shell
 from tests.integration.serve.documented.workspace import lay_out
 from tests.integration.serve.served import plain_environment
 from tests.integration.storage.conftest import _databases, embedded
@@ -65,23 +65,30 @@ class Documentation:
     done: set[str] = field(default_factory=set)
 
     def problems(self, page: str, lines: list[ShellLine]) -> list[str]:
-        """Run a page's lines that no page before has; return what is wrong with each."""
-        texts, places = list[str](), list[ShellLine | None]()
+        """Run a page's lines but those that have run as they should; return what is wrong with each."""
+        commands, places = list[str](), list[ShellLine | None]()
         for line in lines:
-            text = substituted(line.text, self.values | times(utc_now()))
-            if text in self.done and not SETS.fullmatch(text):
+            command = substituted(line.text, self.values)
+            if command in {*self.done, *commands} and not SETS.fullmatch(command):
                 continue
-            self.done.add(text)
             if setup := setup_of(line.text):
-                texts.append(setup)
+                commands.append(setup)
                 places.append(None)
-            texts.append(text)
+            commands.append(command)
             places.append(line)
-        return [
-            f"{line.place}: {ran.line}\nended with {ran.code}\n{ran.err[-3000:]}{ran.out[-1500:]}"
-            for line, ran in zip(places, self.shell.run(texts, page), strict=True)
-            if line and (ran.code not in expected_codes(line.text) or "Traceback" in ran.err)
-        ]
+        problems = list[str]()
+        for place, ran in zip(places, self.shell.run(commands, page), strict=True):
+            if place is None or is_right(place, ran):
+                self.done.add(ran.line)
+            else:
+                printed = f"{ran.err[-3000:]}{ran.out[-1500:]}"
+                problems.append(f"{place.place}: {ran.line}\nended with {ran.code}\n{printed}")
+        return problems
+
+
+def is_right(line: ShellLine, ran: Ran) -> bool:
+    """Return whether a line ended as it may here, and not with an error of the program itself."""
+    return ran.code in expected_codes(line.text) and "Traceback" not in ran.err
 
 
 def times(now: datetime) -> dict[str, str]:
@@ -117,6 +124,7 @@ def documentation(
             lay_out(workspace, log="\n".join(LOG) + "\n", values=values)
             home = environment(cluster, engine, made.served.address, workspace)
             shell = Shell.prepared(workspace, forks, tuple(TOOLS), home | {"STAGING_TOKEN": token})
+            values |= times(utc_now())
             values |= {"workspace": str(workspace), "database_dir": str(embedded.directory)}
             yield Documentation(shell=shell, values=values | silences(shell))
     finally:

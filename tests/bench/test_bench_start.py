@@ -37,11 +37,22 @@ ON_CALL: Final = (
 STAMP: Final = {"as_of": "2025-06-02T12:00:00Z", "is_current": True}
 ANSWER: Final = {  # to every request: what each of the commands reads of it
     **STAMP,
-    **{"cluster": "a", "gaps_by_cause": {}, "rules": [], "items": [], "next": None, "counts": {}},
-    **{"round": {"outcome": "complete", "error": None}, "group": {"group": "billing"}},
+    "cluster": "a",
+    "gaps_by_cause": {},
+    "rules": [],
+    "items": [],
+    "next": None,
+    "counts": {},
+    "round": {"outcome": "complete", "error": None},
+    "group": {"group": "billing"},
     "storage": {"state": "stored", "error": None, "lost_transitions": 0},
-    **{"time": STAMP["as_of"], "read_at": STAMP["as_of"], "distance_seconds": 0.0},
-    **{"commits": [], "commit_count": 0, "unreadable": [], "members": []},
+    "time": STAMP["as_of"],
+    "read_at": STAMP["as_of"],
+    "distance_seconds": 0.0,
+    "commits": [],
+    "commit_count": 0,
+    "unreadable": [],
+    "members": [],
 }
 
 

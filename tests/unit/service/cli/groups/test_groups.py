@@ -174,10 +174,10 @@ def test_the_beginning_of_a_group_suffices_straight_from_a_cluster_too() -> None
             assert scope.groups is not None
             return self.seen if scope.groups.fullmatch("billing") else snapshot()
 
-    document = answers.group_of(Scoped(view.snapshot), "bill")
+    document = observing.group_of(Scoped(view.snapshot), "bill")
     assert document["group"]["group"] == "billing"
     with pytest.raises(NotThereError, match="did you mean billing"):
-        answers.group_of(Scoped(view.snapshot), "biling")
+        observing.group_of(Scoped(view.snapshot), "biling")
 
 
 def test_a_group_that_is_not_there_differs_from_one_that_was_not_seen() -> None:

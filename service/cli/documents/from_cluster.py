@@ -14,7 +14,8 @@ from pydantic import Field
 from service.api.baselines.models import Usual
 from service.api.clusters.groups import Commit, Group, GroupDetail
 from service.api.clusters.partitions import Partition
-from service.api.core.models import Stamped
+from service.api.core.models import Stamped, VerdictWord
+from service.api.losses.models import LossClass, LossIncident
 from service.cli.documents.forms import Form, compose, list_of, picked
 from service.views.cluster import Broker, GroupDescription, SnapshotGap
 from service.views.doctor import Doctor
@@ -43,6 +44,7 @@ class Observed(Model):
 class Round(Observed):
     """What one round took."""
 
+    format: Annotated[int, Field(description="A higher one has fields that mean something else")]
     took_seconds: float
     phase_seconds: dict[str, float]
     requests: Annotated[dict[str, int], Field(description="By kind of request")]
@@ -61,6 +63,27 @@ class OtherLine(Model):
     at: datetime | None
     broker: int | None
     explanation: str
+
+
+class EarlierRound(Model):
+    """The round that a check compares with."""
+
+    file: str
+    taken_at: datetime
+
+
+class CheckedPartition(Model):
+    """What can be said of one partition."""
+
+    topic: str
+    partition: int
+    verdict: VerdictWord
+    reason: str
+    class_: Annotated[LossClass | None, Field(alias="class", description="Of its worst loss")]
+    leader_epoch: int | None
+    high_watermark: int | None
+    leader_epoch_before: int | None
+    high_watermark_before: int | None
 
 
 _TIME_LAGS: Final = tuple(name for name in Commit.model_fields if "_lag_" in name)
@@ -108,6 +131,21 @@ FROM_CLUSTER: Final[Mapping[str, Form]] = {
     "groups ls": _GROUPS,
     "groups show": _GROUP,
     "lag": _GROUPS | _GROUP,
+    "loss check": compose(
+        "LossCheck",
+        cluster=str,
+        cluster_id=str | None,
+        as_of=datetime,
+        before=EarlierRound | None,
+        rounds=int,
+        complete=bool,
+        counts=Annotated[dict[str, int], Field(description="Of partitions, by verdict")],
+        limit=Annotated[str, Field(description="What the check could not have seen")],
+        errors=list[str],
+        gaps=list[SnapshotGap],
+        incidents=list[LossIncident],
+        partitions=list[CheckedPartition],
+    ),
     "sequence explain": list_of(_EXPLAINED),
     "tx hanging": compose(
         "HangingTransactions",

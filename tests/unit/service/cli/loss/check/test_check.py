@@ -27,6 +27,7 @@ from tests.factories import (
     snapshot,
     topic_id,
 )
+from tests.schemas import validate
 from tests.unit.service.cli.printing import printed
 from tests.unit.service.cli.tx.given import Rounds
 
@@ -103,6 +104,7 @@ def test_an_earlier_round_proves_the_exact_offsets() -> None:
     assert (verdict(conclusion), conclusion.exit_code) == (("breach", "lost"), ExitCode.LOST)
     [[loss]] = [incident["partitions"] for incident in conclusion.incidents]
     assert (loss["class"], loss["certain_from"], loss["certain_to"]) == ("committed_lost", 73, 100)
+    validate("loss check", conclusion.document)
     [partition] = conclusion.document["partitions"]
     assert (partition["leader_epoch_before"], partition["leader_epoch"]) == (5, 7)
     text = printed(showing.render(conclusion, is_detailed=True))

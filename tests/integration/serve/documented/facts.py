@@ -146,6 +146,7 @@ def _start(servers: str, engine: Engine, folder: Path, log: Path, receiver: str)
     return Start(
         bootstrap=servers,
         directory=folder / "data",
+        interval=1.25,  # six hours of samples, which an example names, are fewer than 20,000
         settings={
             "DATABASE__URL": engine.url.render_as_string(hide_password=False),
             "BROKER_LOGS__FILES": json.dumps([source]),

@@ -12,12 +12,12 @@ from dashboards.prometheus.page import alerts_page
 from rules.catalogue.all_rules import EVERY
 from rules.facts.permissions import with_permissions
 from rules.pages import page
-from service.cli.documents.schemas import FORMS, schema_pages
 from service.cli.page import cli_pages
 from service.metrics.dropin import EXPORTERS
 from service.metrics.dropin.documentation import page_name, with_names
 from service.metrics.page import metrics_page
 from service.sandbox.commands.documents import OF_SANDBOX
+from service.schemas.schemas import FORMS, schema_pages
 from service.settings.page import settings_page
 from tests.site.drawings.all_drawings import DRAWINGS
 from tests.unit.service.alerting.notifications.given import write_notification_pages

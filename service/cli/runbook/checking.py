@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from service.cli.runbook.commands import Effect, fill
-from service.cli.runbook.form import Block, BlockKind, Runbook, RunbookError
 from service.cli.runbook.library import read
+from service.runbooks.commands import Effect, fill
+from service.runbooks.form import Block, BlockKind, Runbook, RunbookError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

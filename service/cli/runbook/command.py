@@ -19,10 +19,10 @@ from service.cli.terminal.formats import output_option
 from service.cli.terminal.parts import Line, Row, Table, long, short
 
 if TYPE_CHECKING:
-    from service.cli.runbook.form import Runbook
     from service.cli.runbook.surroundings import Surroundings
     from service.cli.runbook.transcript import Transcript
     from service.cli.runbook.walking import Walk
+    from service.runbooks.form import Runbook
     from service.settings import Settings
 
 STYLES: Final = {"critical": "bold red", "warning": "yellow"}
@@ -249,8 +249,8 @@ def _walk(
     runbook: Runbook, alert: Row | None, surroundings: Surroundings, *, is_shown: bool = False
 ) -> Walk:
     """Return a walk in which nothing is run, and nobody answers."""
-    from service.cli.runbook.filling import values_of  # noqa: PLC0415 - keeps `--help` fast
     from service.cli.runbook.walking import Walk  # noqa: PLC0415 - same
+    from service.runbooks.filling import values_of  # noqa: PLC0415 - keeps `--help` fast
 
     return Walk(
         runbook=runbook,
@@ -330,7 +330,7 @@ def _head(runbook: Runbook, alert: Row | None) -> None:
 
 
 def _row(runbook: Runbook, *, is_own: bool) -> dict[str, Any]:
-    from service.cli.runbook.form import KEYS  # noqa: PLC0415 - keeps `--help` fast
+    from service.runbooks.form import KEYS  # noqa: PLC0415 - keeps `--help` fast
 
     facts: dict[str, Any] = {name: runbook.facts.get(name) for name in KEYS}
     return {**facts, "is_own": is_own, "source": runbook.source}
@@ -342,7 +342,7 @@ def _document(runbook: Runbook) -> dict[str, Any]:
 
 
 def _items(runbook: Runbook, name: str) -> Iterator[dict[str, Any]]:
-    from service.cli.runbook.form import Prose  # noqa: PLC0415 - keeps `--help` fast
+    from service.runbooks.form import Prose  # noqa: PLC0415 - keeps `--help` fast
 
     for item in runbook.sections[name]:
         if isinstance(item, Prose):

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from rules.errors import NotThereError, SettingsError
-from service.cli.runbook.form import Runbook, RunbookError, parse
 from service.cli.terminal.typed_names import complete_name
+from service.runbooks.form import Runbook, RunbookError, parse
 from service.runtime.children import TREE
 
 OURS: Final = TREE / "docs" / "runbooks"  # in the repository, and in a wheel

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from service.cli.runbook.commands import CHANGING, OF_CLUSTER, OF_SERVER, Command
-from service.cli.runbook.kafka_tools import COMMAND_CONFIG, CONTROLLERS, KAFKA_TOOLS, SERVERS
 from service.cli.server.server_options import DEFAULT
+from service.runbooks.commands import CHANGING, OF_CLUSTER, OF_SERVER, Command
+from service.runbooks.kafka_tools import COMMAND_CONFIG, CONTROLLERS, KAFKA_TOOLS, SERVERS
 from service.runtime.children import module_command
 
 ANY_BROKERS: Final = "HOST:PORT"

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from service.cli.runbook.commands import Command, Effect, fill, fill_text, join
-from service.cli.runbook.form import Block, BlockKind, Prose, Runbook
 from service.cli.runbook.running import Result, Show
 from service.cli.runbook.surroundings import NotRunnableError, Surroundings
 from service.cli.runbook.transcript import Transcript
+from service.runbooks.commands import Command, Effect, fill, fill_text, join
+from service.runbooks.form import Block, BlockKind, Prose, Runbook
 
 Ask = Callable[[str], bool]
 Run = Callable[[Sequence[str], Show], Result]

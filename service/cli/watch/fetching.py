@@ -80,7 +80,8 @@ def fetch_board(service: Api, now: datetime) -> Board:
     """Query all that the screen shows.
 
     Raises:
-        CollectError: the status cannot be read; of a list that cannot be read the board has the error.
+        CollectError: the status cannot be read, at first or after a list that is not known: a service that ends
+            in between gives no board. Of a list that cannot be read otherwise the board has the error.
     """
     api = RememberingApi(service)
     overview = read_overview(api)
@@ -91,6 +92,8 @@ def fetch_board(service: Api, now: datetime) -> Board:
         ListName.TRANSACTIONS: _attempt(lambda: _transactions(api)),
         ListName.NOT_SEEN: Rows(rows=[{"line": line} for line in unseen(overview)]),
     }
+    if any(rows.unknown for rows in lists.values()):
+        service.get("status")
     return Board(fetched_at=now, overview=overview, lists=lists)
 
 

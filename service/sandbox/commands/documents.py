@@ -11,10 +11,10 @@ from typing import Annotated, Final
 
 from pydantic import ConfigDict, Field
 
-from service.cli.documents.forms import Form
 from service.sandbox.simulator.fleet import Pipeline
 from service.sandbox.simulator.occasions import Kind
 from service.sandbox.workloads.counts import Counts
+from service.schemas.forms import Form
 from service.views.model import Model
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from starlette.testclient import TestClient
 
 from rules.catalogue.all_rules import RULES
+from rules.errors import RequestError
 from rules.judgement import Judgement
 from rules.view import View
 from tests.factories import snapshot
@@ -24,6 +26,8 @@ class AppApi:
 
     def find(self, path: str, **query: str | int) -> Mapping[str, Any] | None:
         answer = self.client.get(f"/api/v1/{path}", params=query)
+        if answer.status_code == HTTPStatus.UNPROCESSABLE_ENTITY:
+            raise RequestError(answer.text)
         assert answer.status_code in (200, 404), answer.text
         return answer.json() if answer.status_code == 200 else None
 

@@ -10,9 +10,9 @@ import click
 import jsonschema_rs
 import pytest
 
-from service.cli.documents.schemas import FORMS, file_name, schema_pages
 from service.cli.main import tidemark
 from service.sandbox.commands.documents import OF_SANDBOX
+from service.schemas.schemas import FORMS, file_name, schema_pages
 from tests.schemas import SCHEMAS, validate
 
 # Its lines repeat requests of any sender, in whatever form these have.

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from service.cli.runbook.commands import Effect, effect_of, fill, fill_text
-from service.cli.runbook.filling import values_of
 from service.cli.runbook.surroundings import NotRunnableError, Surroundings
+from service.runbooks.commands import Effect, effect_of, fill, fill_text
+from service.runbooks.filling import values_of
 
 HOSTILE = "a b; rm -rf ~ $(id) `id` 'x\" --execute {group} ü\n"
 AT = Surroundings(bootstrap_servers="b1:9092", server="http://t:1", config=Path("/c.toml"))

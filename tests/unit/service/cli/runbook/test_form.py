@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.cli.runbook.form import SECTIONS, Block, BlockKind, Prose, RunbookError, parse
+from service.runbooks.form import SECTIONS, Block, BlockKind, Prose, RunbookError, parse
 
 RULES = ("transaction_hanging", "partition_offline")
 FRONT = "---\nrule: transaction_hanging\nseverity: critical\n---\n# title\n\n"

@@ -15,7 +15,9 @@ import pytest
 from rules.catalogue.all_rules import EVERY
 from service.cli.main import tidemark
 from service.cli.runbook.checking import Checked, check_file
-from service.cli.runbook.commands import (
+from service.cli.runbook.library import OURS, read, rule_ids
+from service.cli.runbook.surroundings import Surroundings
+from service.runbooks.commands import (
     CHANGING,
     OF_CLUSTER,
     OF_NOTHING,
@@ -24,11 +26,9 @@ from service.cli.runbook.commands import (
     fill,
     placeholders_of,
 )
-from service.cli.runbook.filling import LABELS, OF_ALERT
-from service.cli.runbook.form import KEYS, BlockKind, Prose, Runbook
-from service.cli.runbook.kafka_tools import KAFKA_TOOLS, form_of
-from service.cli.runbook.library import OURS, read, rule_ids
-from service.cli.runbook.surroundings import Surroundings
+from service.runbooks.filling import LABELS, OF_ALERT
+from service.runbooks.form import KEYS, BlockKind, Prose, Runbook
+from service.runbooks.kafka_tools import KAFKA_TOOLS, form_of
 from service.sandbox.cluster.tools import TOOLS
 from service.sandbox.faults import FAULTS
 

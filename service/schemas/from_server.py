@@ -19,8 +19,8 @@ from service.api.sequences.routes import SequenceDetail
 from service.api.silences.models import Silence, SilenceDetail
 from service.api.status.status import RuleStatus, Status
 from service.cli import status
-from service.cli.documents.forms import Form, OfServer, compose, list_of, listed, picked, reported
 from service.cli.incident.report import IncidentReport
+from service.schemas.forms import Form, OfServer, compose, list_of, listed, picked, reported
 from service.views.sequences import SequenceEvent
 
 _RUNS: Final = listed("runs", BaselineRun)

@@ -12,10 +12,10 @@ from service.api.baselines.models import Usual
 from service.api.findings.rules import Rule
 from service.api.past.models import SeriesLabels
 from service.cli.dashboards.grafana import Change
-from service.cli.documents.forms import Form, compose, list_of, picked
 from service.cli.rules import HEADINGS
-from service.cli.runbook.form import KEYS, BlockKind
 from service.cli.token import TIMES
+from service.runbooks.form import KEYS, BlockKind
+from service.schemas.forms import Form, compose, list_of, picked
 from service.settings.sources import Source
 from service.storage.baselines.publishing import Publishing
 from service.storage.database.schema import SchemaState

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from service.cli.runbook.kafka_tools import form_of, script_name
+from service.runbooks.kafka_tools import form_of, script_name
 
 PLACEHOLDER: Final = re.compile(r"\{([a-z][a-z_]*)(:re)?\}")
 BLANK: Final = re.compile(

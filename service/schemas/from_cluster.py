@@ -16,7 +16,7 @@ from service.api.clusters.groups import Commit, Group, GroupDetail
 from service.api.clusters.partitions import Partition
 from service.api.core.models import Stamped, VerdictWord
 from service.api.losses.models import LossClass, LossIncident
-from service.cli.documents.forms import Form, compose, list_of, picked
+from service.schemas.forms import Form, compose, list_of, picked
 from service.views.cluster import Broker, GroupDescription, SnapshotGap
 from service.views.doctor import Doctor
 from service.views.members import UnownedPartition

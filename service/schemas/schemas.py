@@ -13,10 +13,10 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
-from service.cli.documents.forms import Form
-from service.cli.documents.from_cluster import FROM_CLUSTER
-from service.cli.documents.from_here import FROM_HERE
-from service.cli.documents.from_server import FROM_SERVER
+from service.schemas.forms import Form
+from service.schemas.from_cluster import FROM_CLUSTER
+from service.schemas.from_here import FROM_HERE
+from service.schemas.from_server import FROM_SERVER
 
 DIALECT: Final = GenerateJsonSchema.schema_dialect
 MODE: Final[JsonSchemaMode] = "serialization"

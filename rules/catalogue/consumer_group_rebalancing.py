@@ -3,7 +3,7 @@
 Detects:
     Groups in which at least 5 rebalances were observed within 15 minutes, the last of them in the
     latter half, of which at least 2 are no deployment's: a member left that had joined within the
-    hour, or the group rebalanced although nobody joined or left. And groups that have been
+    hour, or partitions got another owner although nobody joined or left. And groups that have been
     rebalancing for 5 minutes. `rebalances` lists the last ones: how many members joined and left,
     how many of those that left were short-lived, and how many partitions got another owner.
 
@@ -23,7 +23,8 @@ Inputs:
 Thresholds:
     5 rebalances within 15 minutes, and 15 more minutes before anybody is notified. In a rolling
     deployment each member leaves once and another one joins, in a group of any size, which does not
-    count; one member of it that starts twice does not either. Nothing for 7.5 minutes: it is over,
+    count; one member of it that starts twice does not either. Nor does a rebalance after which everything
+    is as before, as brokers that restart cause it. Nothing for 7.5 minutes: it is over,
     while a process that is restarted with backoff comes back at least every 5 minutes. 5 minutes for one
     rebalance, because that is how long members may take by default (max.poll.interval.ms).
 

@@ -84,7 +84,9 @@ class GroupHistory:
 
         In a rolling deployment each member leaves once and another one joins, and a cooperative
         group rebalances twice each time. So what counts are newcomers that leave again, and
-        rebalances in which nobody joins or leaves, beyond one for each in which somebody does.
+        rebalances in which nobody joins or leaves and partitions move all the same, beyond one for
+        each in which somebody does. Nothing moves where brokers restart: a coordinator then begins
+        new epochs for the racks of the partitions alone (KIP-848), and members read on.
         """
         recent = [entry for entry in self.rebalances if entry.observed_us >= since_us]
         if self.last is not None and not self.last.members:
@@ -92,7 +94,7 @@ class GroupHistory:
                 recent.pop()  # all were stopped, maybe one by one: nobody has come back yet
         of_members = sum(entry.is_of_members for entry in recent)
         others = sum(
-            entry.count for entry in recent if entry.joined == 0 and not entry.is_of_members
+            entry.count for entry in recent if not entry.is_of_members and entry.moved_partitions
         )
         return sum(entry.short_lived or 0 for entry in recent) + max(others - of_members, 0)
 

@@ -296,10 +296,20 @@ REBALANCING = [
     ),
     Case(
         id="epochs-count",
-        because="the group epoch grew by five between two rounds that saw the same members",
-        observations=tuple(epochs(4, 9)),
+        because="the group epoch grew by five between two rounds, and a partition went to the other member",
+        observations=(
+            *epochs(4),
+            {"groups": (described(member("a"), member("b", 0), epoch=9),)},
+        ),
         verdict=BREACH,
         reason="repeated",
+    ),
+    Case(
+        id="brokers-restart",
+        because="the racks of partitions change: an epoch begins each time, and everything is as before",
+        observations=tuple(epochs(4, 7, 9, 12)),
+        verdict=OK,
+        reason="settled",
     ),
     Case(
         id="not-finished",

@@ -43,7 +43,7 @@ from tests.unit.service.api.losses.losses import PROVEN
 
 pytestmark = pytest.mark.integration
 
-SCHEMA = ROOT / "docs" / "incident.schema.json"
+SCHEMA = ROOT / "docs" / "schemas" / "incident.json"
 SECRET = "of-the-scraper-of-this-test"  # noqa: S105 - of a service that lives briefly
 
 Done = subprocess.CompletedProcess[str]

@@ -51,10 +51,12 @@ SUBSTITUTIONS: Final[tuple[tuple[str, str], ...]] = (
     (r"(?<=loss show )(committed_records_lost-0123456789abcdef|ID\b)", "{loss}"),
     (r"(?<=loss show )orders-0", "orders-3"),
     (r"(?<=runbook run )0123(456789abcdef)?\b", "{event}"),
+    (r"(?<=alerts show )0123\b", "{state}"),
+    (r"(?<=lag )bill\b", "billing"),
     (r"\{fingerprint\}|FINGERPRINT|\b0123456789abcdef\b", "{state}"),
     (r"\b0a1b2c3d4e5f6071\b", "{other}"),
     (r"\b0123456789ab\b", "{sequence}"),
-    (r"(?<=silences expire )6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11", "{silence_to_expire}"),
+    (r"(?<=silences expire )6f1c2b1e(-8c4d-4a0e-9f57-3d1f0f0c9a11)?", "{silence_to_expire}"),
     (r"6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11", "{silence}"),
     (r"(deliveries \w+) 7\b", r"\1 {delivery}"),
     # Baselines, and times within what the service has seen.
@@ -85,7 +87,12 @@ EXPECTED: Final = (
         why="a loss is stored",
     ),
     Expected(
-        pattern=r".*tidemark (--context \S+ )?(status|doctor)\b.*",
+        pattern=r"tidemark loss check\b.*",
+        codes=frozenset({1}),
+        why="without --before a partition is never known to have lost nothing",
+    ),
+    Expected(
+        pattern=r".*tidemark (--context \S+ )?(status|watch|doctor)\b.*",
         codes=frozenset({1}),
         why="not everything is seen: no controller's log is read, and the sandbox's user has no limits",
     ),

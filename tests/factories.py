@@ -122,6 +122,11 @@ def described(*members: Member, **overrides: Any) -> Group:
     return replace(group(members=members, member_count=len(members), state=state), **overrides)
 
 
+def classic(*members: Member, **overrides: Any) -> Group:
+    """Return the same as a classic group."""
+    return described(*members, group_type=GroupType.CLASSIC, **overrides)
+
+
 def commits(
     *entries: tuple[int, int, int],
     epochs: Sequence[int | None] | None = None,

@@ -19,8 +19,7 @@ import numpy as np
 from rules.baseline.open_series import ScoringMemory
 from rules.errors import StoreError
 from rules.facts.broker_memory import BrokerMemory
-from rules.facts.column import Column, Int64s
-from rules.facts.commit_memory import CommitMemory, ReadableAnswers
+from rules.facts.column import Column
 from rules.facts.episodes import SequenceMemory
 from rules.facts.group_memory import GroupMemory
 from rules.facts.identity import TopicId
@@ -48,6 +47,7 @@ from service.storage.formats.arrays import (
     text_of,
 )
 from service.storage.formats.brokers import brokers_of, plain_brokers
+from service.storage.formats.commits import commits_of, put_commits
 from service.storage.formats.former_names import present_names
 from service.storage.formats.live_scoring import put_scoring, read_scoring
 from service.storage.formats.loss import losses_of, plain_elections, plain_losses, with_elections
@@ -64,8 +64,6 @@ OBSERVATION: Final = "observation"
 CONTEXT: Final = "observation.context"  # absent in older checkpoints
 # Absent in older checkpoints.
 UNCLEAN: Final = "unclean_election_enabled"
-EXPIRED: Final = "expired_below"
-READABLE_ANSWER: Final = "commit.readable.answer"
 GROUPS: Final = "group.names"
 MEMBERS: Final = "group.members"
 LOSSES: Final = "losses"
@@ -183,7 +181,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     put_unchanged(into, "high_watermark", memory.high_watermark)
     base = memory.high_watermark.values
     put_unchanged(into, "last_stable_offset", memory.last_stable_offset, base)
-    _put_commits(into, memory.commits)
+    put_commits(into, memory.commits)
     into[GROUPS] = text_of(list(memory.groups.group_ids))
     into["group.seen"] = memory.groups.seen_us
     put_columns(into, "group", memory.groups)
@@ -212,7 +210,7 @@ def _memory(arrays: Arrays) -> Memory:
         last_stable_offset=read_unchanged(
             arrays, "last_stable_offset", len(own), high_watermark.values
         ),
-        commits=_commits(arrays, of_commits),
+        commits=commits_of(arrays, of_commits),
         groups=_groups(arrays),
         members=MemberMemory(
             groups=read(
@@ -340,52 +338,6 @@ def _observations(
 def _bases(high_watermark: Column) -> Bases:
     names = ("log_start_offset", "last_stable_offset", "log_end_offset")
     return dict.fromkeys(names, high_watermark)
-
-
-def _put_commits(into: Arrays, commits: CommitMemory) -> None:
-    into["commit.groups"] = text_of(list(commits.group_ids))
-    into["commit.group"], into["commit.row"] = commits.group, commits.row
-    into["commit.seen"] = commits.seen_us
-    put_columns(into, "commit", commits)
-    put_unchanged(into, "commit", commits.unchanged)
-    readable, committed = commits.readable, commits.unchanged.values.values
-    put_columns(into, "commit.readable", readable)
-    into["commit.readable.epoch"] = readable.epoch
-    into["commit.readable.lag"] = np.where(readable.answer.valid, readable.end - committed, 0)
-
-
-def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
-    row = ints_of(arrays["commit.row"])
-    group = ints_of(arrays["commit.group"], len(row))
-    names = read(tuple[str, ...], read_text(arrays["commit.groups"]))
-    for places, size in ((row, len(partitions)), (group, len(names))):
-        if len(places) and not 0 <= places.min() <= places.max() < size:
-            raise ValueError("a commit refers to a missing partition or group")
-    unchanged = read_unchanged(arrays, "commit", len(row))
-    return CommitMemory(
-        partitions=partitions,
-        group_ids=names,
-        group=group,
-        row=row,
-        unchanged=unchanged,
-        readable=_readable(arrays, unchanged.values.values),
-        seen_us=ints_of(arrays["commit.seen"], len(row)),
-        **read_columns(arrays, "commit", CommitMemory, len(row), optional=(EXPIRED,)),
-    )
-
-
-def _readable(arrays: Arrays, committed: Int64s) -> ReadableAnswers:
-    """Return whether there was anything to read; nothing is known in older checkpoints."""
-    rows = len(committed)
-    if READABLE_ANSWER not in arrays:
-        return ReadableAnswers.none(rows)
-    answer = read_column(arrays, READABLE_ANSWER, rows)
-    lag = ints_of(arrays["commit.readable.lag"], rows)
-    return ReadableAnswers(
-        answer=answer,
-        end=np.where(answer.valid, committed + lag, 0),
-        epoch=ints_of(arrays["commit.readable.epoch"], rows),
-    )
 
 
 def _groups(arrays: Arrays) -> GroupMemory:

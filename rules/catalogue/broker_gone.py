@@ -1,4 +1,4 @@
-"""A broker that holds replicas is not registered any more.
+"""A broker that holds replicas is not among the brokers of the cluster any more.
 
 Detects:
     Brokers to which partitions are assigned and which the cluster does not list: they died, were
@@ -59,7 +59,7 @@ RULE: Final = RuleMeta(
     subject=SubjectKind.BROKER,
     kind=Kind.STATE,
     severity=Severity.CRITICAL,
-    summary="A broker that holds replicas is not registered any more.",
+    summary="A broker that holds replicas is not among the brokers of the cluster any more.",
     milder=(("replicas_missing", Severity.WARNING),),
 )
 

@@ -4,10 +4,9 @@ Detects:
     Committed offsets above the high watermark of the same topic.
 
 Why it matters:
-    Either the group has read records that no longer exist, which is a trace of lost records, or its
-    offset was set by hand. Until the log grows past the committed offset, the consumer receives
-    nothing or starts somewhere else (`auto.offset.reset`); afterwards it skips the records that now
-    lie below its offset.
+    The group has read records that no longer exist: a trace of lost records. Its consumer goes back
+    to where the logs diverge if it notices, and else starts elsewhere (`auto.offset.reset`). Once the
+    log has grown past its offset it continues there, and skips what lies below.
 
 Inputs:
     Committed offsets with their leader epochs; the high watermark, which is read after them; the
@@ -24,8 +23,9 @@ False positives:
 
 Runbook:
     Search for findings of committed_records_lost and records_possibly_lost on this partition: they
-    say which records are missing. Then reset the group to the log end, or to the offset at which
-    the loss began, with `kafka-consumer-groups.sh --reset-offsets`.
+    say which records are missing. Then reset the group to the offset at which the loss began
+    (`epoch_end`, or what `tidemark loss check` names) with `kafka-consumer-groups.sh
+    --reset-offsets`. At the log end it would skip what was written since.
 """
 
 from __future__ import annotations

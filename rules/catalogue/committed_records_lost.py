@@ -6,8 +6,8 @@ Detects:
 
 Why it matters:
     Producers got an acknowledgement for these records, and consumers may have read them. Nothing
-    else shows the loss: the log grows on, a Java producer gets no error, and consumers continue at
-    their offsets.
+    else shows the loss: the log grows on, an idempotent Java producer without transactions gets no
+    error, and consumers continue at their offsets.
 
 Inputs:
     The last observation of each partition before its leader epoch changed (topic id, leader epoch,
@@ -35,9 +35,10 @@ False positives:
 Runbook:
     Follow `advice` first: the disk of the former leader holds the only copy, and that broker
     truncates it when it returns. Then check `groups_beyond`: these groups have read records that no
-    longer exist, and may skip `may_skip_offsets` new records at the same offsets. Stop them and
-    reset them to `epoch_end`. Have the producers write the lost records again. Set
-    `unclean.leader.election.enable=false` and `min.insync.replicas=2`.
+    longer exist, and may skip `may_skip_offsets` new records at the same offsets. Stop them, and
+    reset to `epoch_end` those that are still beyond it (`tidemark loss check`): consumers that
+    noticed the loss have gone back by themselves, and so have `groups_gone_on`. Have the producers
+    write the lost records again. Set `unclean.leader.election.enable=false`.
 
     `certain_from` to `certain_to` is certainly lost; `visible_to_read_committed` of these offsets
     could have been read by read_committed consumers. `possible_to` is the end of what was observed

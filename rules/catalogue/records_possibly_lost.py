@@ -35,7 +35,8 @@ False positives:
 Runbook:
     Follow `advice`, and write nothing again as long as nothing is proven: the log of the former
     leader decides. When that broker returns, its log says to which offset it had written ("Follower
-    ... starts ... from offset N") and to which it truncates: the difference is the loss.
+    ... starts ... from offset N") and to which it truncates: what lies
+    between is gone, and its last records may never have been acknowledged.
     `possible_from` to `possible_to` was observed, is gone, and may have been committed. Records
     appended after `unknown_since` are not known.
 

@@ -6,7 +6,8 @@ Detects:
 
 Why it matters:
     A producer cannot distinguish a healed reordering from a real loss: the error and the new epoch
-    are the same. A Java producer continues after a loss, and its error metrics stay at 0.
+    are the same. A Java producer without transactions continues after a loss, and its error
+    metrics stay at 0.
 
 Inputs:
     The brokers' log lines for OUT_OF_ORDER_SEQUENCE_NUMBER, from files or over HTTP; batch headers

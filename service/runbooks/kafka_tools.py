@@ -13,7 +13,6 @@ from typing import Final
 
 SERVERS: Final = "--bootstrap-server"
 CONTROLLERS: Final = "--bootstrap-controller"  # in place of SERVERS
-COMMAND_CONFIG: Final = "--command-config"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +31,7 @@ class KafkaTool:
 
     forms: tuple[Form, ...]
     queries_brokers: bool = True  # by --bootstrap-server
+    config_option: str = "--command-config"  # takes a file of a client's properties
 
 
 def _reads(verb: str, valued: str = "", flags: str = "") -> Form:
@@ -71,8 +71,9 @@ KAFKA_TOOLS: Final[Mapping[str, KafkaTool]] = MappingProxyType(
             queries_brokers=False,
         ),
         "kafka-get-offsets.sh": _tool(_reads("", "--topic --partitions --time --topic-partitions")),
-        "kafka-leader-election.sh": _tool(
-            _changes("--election-type", "--topic --partition"),
+        "kafka-leader-election.sh": KafkaTool(
+            forms=(_changes("--election-type", "--topic --partition"),),
+            config_option="--admin.config",
         ),
         "kafka-log-dirs.sh": _tool(_reads("--describe", "--topic-list --broker-list")),
         "kafka-metadata-quorum.sh": _tool(

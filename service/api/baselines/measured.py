@@ -61,7 +61,11 @@ def window_of(begin: datetime | None, end: datetime | None, now: datetime) -> Wi
     """
     if begin is None and end is None:
         return None
-    end = end or now
+    return window_until(begin, end or now)
+
+
+def window_until(begin: datetime | None, end: datetime) -> Window:
+    """Return from when to when measured values are requested; errors are those of `window_of`."""
     begin = begin or end - BY_DEFAULT
     if begin >= end:
         raise invalid("from", "must be before `to`, which is now by default")
@@ -90,12 +94,8 @@ async def read_measured(
         raise invalid("from", message) from exc
 
 
-def measured_view(
-    samples: MeasuredSamples | None, window: Window | None, metric: str
-) -> Measured | None:
-    """Return samples as the API shows them; None if none are requested."""
-    if samples is None or window is None:
-        return None
+def measured_view(samples: MeasuredSamples, window: Window, metric: str) -> Measured:
+    """Return samples as the API shows them."""
     return Measured(
         from_=window[0],
         to=window[1],

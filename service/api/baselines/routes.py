@@ -132,7 +132,7 @@ async def _series_detail(sources: Sources, series_id: int, query: DetailQuery) -
             series=series_view(series, page.run, at),
             scored=None if scored is None else models.Scored(**asdict(scored)),
             slots=slots_view(series),
-            measured=measured_view(samples, window, series.metric),
+            measured=measured_view(samples, window, series.metric) if samples and window else None,
         )
 
     return await sources.answers.render(answer)

@@ -65,6 +65,13 @@ class GroupBeyond(_Row):
     """New offsets below its commit when the loss was found"""
 
 
+class GroupGoneOn(_Row):
+    """A group that has gone on in the new leader's log."""
+
+    group: str
+    committed_offset: int | None
+
+
 class LossTransaction(_Row):
     """A transaction that a loss affects."""
 
@@ -127,6 +134,8 @@ class LossFacts(Model):
     groups_beyond: list[GroupBeyond] | None
     """The first 20; null: they were not searched for"""
     group_count: int | None
+    groups_gone_on: list[GroupGoneOn] | None
+    """Beyond the loss, and committed in the new leader's epoch since: not to be moved; the first 20"""
     open_transactions: list[LossTransaction] | None
     """Open on the partition when last seen, the first 20"""
     lost_transactions: list[LossTransaction] | None

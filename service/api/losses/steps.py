@@ -7,7 +7,7 @@ of the commands: Kafka's own tools, tested against its brokers.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final, assert_never
@@ -37,8 +37,14 @@ ELECTION_NOT_KNOWN: Final = (
     "election. Where that log is whole and has no such line, the election was clean; controllers with "
     "ZooKeeper do not write of it."
 )
-NOT_LOST: Final = "nothing was lost"
+NOT_LOST: Final = (
+    "nothing was lost, unless its machine died too: the end of a log may not have reached the disk"
+)
 NOT_FOUND: Final = "check whether the topic was deleted and created again while these consumers ran: then nothing was lost"
+OF_THE_COPY: Final = (
+    "Of a copy that is records without a transaction, and transactions that it or `lost_transactions` "
+    "shows to be committed (endTxnMarker: COMMIT): nothing of aborted or open ones, no control batches."
+)
 DELETED_SINCE: Final = (
     "The topic was deleted since. Only brokers that were down then still have its data, until they "
     "start: if it is needed, copy the folder {folder} first."
@@ -161,7 +167,8 @@ def _keep_down(facts: LossFacts) -> str:
     return (
         f"Keep {who} down: its disk holds the only copy of what is missing, and {TRUNCATES}. If it "
         'is back already, its broker log says how far it had come ("Follower ... starts ... from '
-        'offset N") and where it truncated: the difference is the loss.'
+        'offset N") and where it truncated: what lies between is gone, and its last records may never '
+        "have been acknowledged."
     )
 
 
@@ -200,9 +207,9 @@ def _find_out(place: _Place, facts: LossFacts) -> Iterator[str]:
 
 
 def _mend(place: _Place, facts: LossFacts) -> Iterator[str]:
-    write = "Have the producers write the lost records again, from the copy or from their source"
-    is_back = facts.exact_to is not None
-    yield f"{write}." if is_back else f"{write}. Only then start the old leader."
+    yield f"Have the producers write the lost records again, from the copy or from their source. {OF_THE_COPY}"
+    if facts.exact_to is None:
+        yield "Only then start the old leader."
     yield _forbid(place)
 
 
@@ -216,8 +223,8 @@ def _see_what_is_lost(place: _Place) -> str:
 
 def _forbid(place: _Place) -> str:
     return (
-        f"Turn off unclean.leader.election.enable for {place.topic}, and set min.insync.replicas "
-        "to 2 or more."
+        f"Turn off unclean.leader.election.enable for {place.topic}. Once its replicas are in sync "
+        "again, raise min.insync.replicas to 2 where it is lower."
     )
 
 
@@ -236,20 +243,33 @@ def _write_again(facts: LossFacts) -> Iterator[str]:
 
 def _reset_groups(place: _Place, facts: LossFacts, *, is_proven: bool = True) -> Iterator[str]:
     """Yield one command per group, with a placeholder where the begin of the loss is not known."""
-    groups = facts.groups_beyond or []
-    if not groups:
-        return
-    names = ", ".join(group.group for group in groups[:NAMED_GROUPS])
-    left = max(facts.group_count or 0, len(groups)) - NAMED_GROUPS
-    more = f" and {left} more" if left > 0 else ""
-    read = "that are gone" if is_proven else "that this log does not have, by their commits"
-    yield (
-        f"Stop the consumers of {names}{more}: they have read records {read}, and skip what is now "
-        "written at the same offsets. Undo what they did with these records, if that matters."
-    )
-    for group in groups[:NAMED_GROUPS]:
-        to = f"--to-offset {_or(_begins(facts, group), 'OFFSET')}"
-        yield f"Move it to where the loss begins: {place.reset(group.group, to)}"
+    gone_on = [row.group for row in facts.groups_gone_on or ()]
+    named = facts.groups_beyond or []
+    groups = [row for row in named if row.group not in gone_on]
+    unnamed = max((facts.group_count or 0) - len(named), 0)
+    if groups:
+        names = _some([row.group for row in groups], unnamed)
+        read = "that are gone" if is_proven else "that this log does not have, by their commits"
+        yield (
+            f"Stop the consumers of {names}: they have read records {read}. Decide with their team what "
+            "becomes of what they did with them: a record that is written again is processed twice."
+        )
+        yield (
+            "See which of these groups are still beyond it: tidemark loss check "
+            f"{shlex.quote(place.folder)}. A consumer that noticed has gone back by itself: leave its "
+            "group, or it processes twice what it has processed since."
+        )
+    for row in groups[:NAMED_GROUPS]:
+        to = f"--to-offset {_or(_begins(facts, row), 'OFFSET')}"
+        yield f"If it is, move it to where the loss begins: {place.reset(row.group, to)}"
+    if gone_on:
+        yield f"Do not move {_some(gone_on)}: committed in the new leader's epoch since."
+
+
+def _some(names: Sequence[str], unnamed: int = 0) -> str:
+    """Return the first names, and how many more there are."""
+    left = len(names) + unnamed - NAMED_GROUPS
+    return ", ".join(names[:NAMED_GROUPS]) + (f" and {left} more" if left > 0 else "")
 
 
 def _begins(facts: LossFacts, group: GroupBeyond | None = None) -> int | None:
@@ -273,10 +293,14 @@ def _of_group(place: _Place) -> Iterator[str]:
     group = place.group or "GROUP"
     yield f"See what is lost there: tidemark loss show {shlex.quote(place.folder)}"
     yield (
-        f"Stop the consumers of {group}: they have read records that are gone, and skip what "
-        "is written at the same offsets until the log has grown past them."
+        f"Stop the consumers of {group}: they have read records that are gone, and a consumer that does "
+        "not notice skips what is now written at the same offsets."
     )
     yield (
-        "Move it to where the loss begins (`epoch_end` of that loss), or, if no loss is known, to "
-        f"the end: {place.reset(group, '--to-latest')}"
+        "Move it to where the loss begins, `epoch_end` of that loss, or else what tidemark loss check "
+        f"{shlex.quote(place.folder)} names: {place.reset(group, '--to-offset EPOCH_END')}"
+    )
+    yield (
+        "Do not move it to the end of the log: it would miss what has been written from there on. That is "
+        "for its team to decide."
     )

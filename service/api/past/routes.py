@@ -13,10 +13,10 @@ from service.api.baselines.measured import (
     UnreadableFile,
     measured_view,
     read_measured,
-    window_of,
+    window_until,
 )
 from service.api.core.ports import Sources
-from service.api.core.problems import conflict, existing, invalid, not_found
+from service.api.core.problems import conflict, invalid, not_found
 from service.api.core.stamps import stamp_of
 from service.api.past.models import (
     MOST_COMMITS,
@@ -144,14 +144,12 @@ async def _measured(sources: Sources, query: MeasuredQuery) -> Response:
         group=query.group,
     )
     now = sources.utc_now()
-    window = window_of(query.from_, query.to or now, now)
-    if window is None:  # `to` is always given
-        raise invalid("from", "name a time")
+    window = window_until(query.from_, query.to or now)
     samples = await read_measured(sources, series.series_id, window, now)
 
     def answer() -> MeasuredDetail:
         shown = SeriesLabels(series_id=str(series.series_id), metric=query.metric, **labels)
-        measured = existing(measured_view(samples, window, query.metric.value), "no values")
+        measured = measured_view(samples, window, query.metric.value)
         return MeasuredDetail(**stamp_of(now), series=shown, measured=measured)
 
     return await sources.answers.render(answer)

@@ -240,6 +240,7 @@ def _facts(loss: Row) -> list[tuple[str, object]]:
         ("group", loss.get("group")),
         ("committed", _commit(loss)),
         ("high watermark", loss.get("high_watermark")),
+        ("groups gone on", _gone_on(loss.get("groups_gone_on"))),
         ("open transactions", _transactions(loss.get("open_transactions"))),
         ("lost transactions", _transactions(loss.get("lost_transactions"))),
         ("topic id", loss.get("topic_id")),
@@ -275,6 +276,11 @@ def _commit(loss: Row) -> str | None:
         return None
     epoch = text(loss.get("committed_leader_epoch"))
     return f"{loss['committed_offset']}, read in leader epoch {epoch}"
+
+
+def _gone_on(rows: Sequence[Row] | None) -> str | None:
+    names = ", ".join(str(row.get("group")) for row in rows or ())
+    return f"{names}: in the new leader's epoch" if names else None
 
 
 def _transactions(rows: Sequence[Row] | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -12,7 +13,12 @@ import click
 
 from service.cli.options.kafka_options import config_option
 from service.cli.runbook.choosing import Fingerprint, fetch_alert
-from service.cli.server.server_options import client_of, server_options, server_options_for
+from service.cli.server.server_options import (
+    client_of,
+    options_to,
+    server_options,
+    server_options_for,
+)
 from service.cli.terminal.answer import print_answer, print_parts
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.formats import output_option
@@ -171,7 +177,7 @@ def run(
         _head(runbook, alert)
         walk = _walk(runbook, alert, surroundings)
         _attend(walk, alert, opened, is_silent=no_input)
-        return _follow(walk, alert, opened)
+        return _follow(walk, alert, opened, options["server"])
 
 
 @command.command("check")
@@ -226,10 +232,10 @@ def _surroundings(options: Mapping[str, Any], settings: Settings) -> Surrounding
     def absolute(name: str) -> Path | None:
         return None if options[name] is None else Path(options[name]).absolute()
 
-    tools = options.get("kafka_tools")
+    tools, token_file = options.get("kafka_tools"), absolute("token_file")
+    token = () if token_file is None else ("--token-file", str(token_file))
     return Surroundings(
-        server=options["server"],
-        token_file=absolute("token_file"),
+        of_server=(*shlex.split(options_to(options["server"])), *token),
         bootstrap_servers=settings.kafka.bootstrap_servers,
         config=absolute("path"),
         command_config=absolute("command_config"),
@@ -299,8 +305,8 @@ def _open_transcript(path: Path | None, alert: Row) -> Transcript:
     return transcript.Transcript(path, utc_now)
 
 
-def _follow(walk: Walk, alert: Row, transcript: Transcript) -> int:
-    facts = {**walk.values, "server": walk.surroundings.server, "runbook": walk.runbook.source}
+def _follow(walk: Walk, alert: Row, transcript: Transcript, server: str) -> int:
+    facts = {**walk.values, "server": server, "runbook": walk.runbook.source}
     transcript.note(
         f"runbook {alert.get('rule')}, alert {alert.get('fingerprint')}, {alert.get('state')}",
         (f"{name}: {value}" for name, value in facts.items()),

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from service.cli.server.server_options import DEFAULT
 from service.runbooks.commands import CHANGING, OF_CLUSTER, OF_SERVER, Command
-from service.runbooks.kafka_tools import COMMAND_CONFIG, CONTROLLERS, KAFKA_TOOLS, SERVERS
+from service.runbooks.kafka_tools import CONTROLLERS, KAFKA_TOOLS, SERVERS
 from service.runtime.children import module_command
 
 ANY_BROKERS: Final = "HOST:PORT"
@@ -29,8 +28,7 @@ class NotRunnableError(Exception):
 class Surroundings:
     """What all commands of a runbook have in common; paths are absolute."""
 
-    server: str = DEFAULT
-    token_file: Path | None = None
+    of_server: tuple[str, ...] = ()  # options by which a command queries the same Tidemark
     bootstrap_servers: str = ""  # empty: not known
     config: Path | None = None  # settings file
     command_config: Path | None = None  # properties of Kafka's tools
@@ -41,10 +39,9 @@ class Surroundings:
         words, tool = command.words, command.kafka_tool
         if tool is not None:
             has_controllers = any(word.startswith(CONTROLLERS) for word in words)
-            added = () if has_controllers else self._of_tool(tool)
-            return (words[0], *added, *words[1:])
+            return (words[0], *self._of_tool(tool, has_controllers=has_controllers), *words[1:])
         if command.path in OF_SERVER | CHANGING:
-            return (*words[:3], *self._of_server(), *words[3:])
+            return (*words[:3], *self.of_server, *words[3:])
         if command.path in OF_CLUSTER:
             return (*words[:3], *self._of_cluster(), *words[3:])
         return words
@@ -81,18 +78,12 @@ class Surroundings:
         where = "on PATH" if self.kafka_tools is None else f"in {self.kafka_tools}"
         raise NotRunnableError(f"{tool} is not {where}: --kafka-tools sets the folder")
 
-    def _of_tool(self, tool: str) -> tuple[str, ...]:
+    def _of_tool(self, tool: str, *, has_controllers: bool) -> tuple[str, ...]:
         if not KAFKA_TOOLS[tool].queries_brokers:
             return ()
-        file = self.command_config
-        config = () if file is None else (COMMAND_CONFIG, str(file))
-        return (SERVERS, self.bootstrap_servers or ANY_BROKERS, *config)
-
-    def _of_server(self) -> tuple[str, ...]:
-        server = () if self.server == DEFAULT else ("--server", self.server)
-        return (
-            server if self.token_file is None else (*server, "--token-file", str(self.token_file))
-        )
+        servers = () if has_controllers else (SERVERS, self.bootstrap_servers or ANY_BROKERS)
+        file, option = self.command_config, KAFKA_TOOLS[tool].config_option
+        return servers if file is None else (*servers, option, str(file))
 
     def _of_cluster(self) -> tuple[str, ...]:
         config = () if self.config is None else ("--config", str(self.config))

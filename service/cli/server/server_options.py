@@ -24,6 +24,7 @@ Command = Callable[..., Any]
 VARIABLE: Final = "TIDEMARK_SERVER"
 CONTEXT_VARIABLE: Final = "TIDEMARK_CONTEXT"
 CHOSEN_CONTEXT: Final = "tidemark.chosen_context"  # keys of a context's meta: name, by a flag
+NAMED_SERVER: Final = "tidemark.named_server"  # whether --server was given
 USED_CONTEXT: Final = "tidemark.used_context"  # the context, whether it is the current one
 DEFAULT: Final = "http://127.0.0.1:8780"
 
@@ -57,6 +58,7 @@ def _server(ctx: click.Context, param: click.Parameter, value: str | None) -> st
     if source is ParameterSource.COMMANDLINE:
         if is_flag:
             raise click.UsageError("--server and --context exclude each other", ctx)
+        ctx.meta[NAMED_SERVER] = True
         return address(ctx, param, value)
     if is_flag or (name is not None and source is not ParameterSource.ENVIRONMENT):
         return _use(ctx, param, _contexts().named(name))
@@ -102,14 +104,19 @@ def context_option(function: Command) -> Command:
 
 
 def options_to(server: str) -> str:
-    """Return the options by which another command queries the same Tidemark, "" if it needs none."""
+    """Return the options by which another command queries the same Tidemark, "" if it needs none.
+
+    Where this command was told the address, the other one has to be told as well: without it a current
+    context or the environment might name another Tidemark.
+    """
     ctx = click.get_current_context(silent=True)
-    context, is_current = (
-        (None, False) if ctx is None else ctx.meta.get(USED_CONTEXT, (None, False))
-    )
+    meta = {} if ctx is None else ctx.meta
+    context, is_current = meta.get(USED_CONTEXT, (None, False))
     if context is not None and context.server == server:
         return "" if is_current else f" --context {shlex.quote(context.name)}"
-    return "" if server == DEFAULT else f" --server {shlex.quote(server)}"
+    if server == DEFAULT and not meta.get(NAMED_SERVER, False):
+        return ""
+    return f" --server {shlex.quote(server)}"
 
 
 SERVER: Final = click.option(

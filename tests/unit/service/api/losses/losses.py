@@ -140,6 +140,7 @@ PROVEN_LINE: Final[dict[str, Any]] = {
         },
     ],
     "group_count": 2,
+    "groups_gone_on": None,
     "open_transactions": [
         {"transactional_id": "payments-7", "producer_id": None, "committed_at": None}
     ],

@@ -11,7 +11,7 @@ from service.api.losses.views import OF_THE_LOSS
 from service.views.model import Model
 
 RESTORED: Final = {"restored_from", "restored_to", "restored_in_epoch"}
-NO_FIELD: Final = OF_THE_LOSS | RESTORED | {"groups_gone_on", "never_observed", "proven_by"}
+NO_FIELD: Final = OF_THE_LOSS | RESTORED | {"never_observed", "proven_by"}
 
 
 def types_of(hints: dict[str, Any]) -> dict[str, set[str]]:

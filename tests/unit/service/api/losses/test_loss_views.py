@@ -83,17 +83,28 @@ def test_first_the_only_copy_is_saved_then_groups_are_moved() -> None:
         "Copy the folder orders-0 of its log directory (log.dirs), while it is down: cp -a ",
         "Read the copy, from offset 73 on: kafka-dump-log.sh --print-data-log --files ",
         "Stop the consumers of billing, audit: ",
-        "Move it to where the loss begins: kafka-consumer-groups.sh ",
-        "Move it to where the loss begins: kafka-consumer-groups.sh ",
+        "See which of these groups are still beyond it: tidemark loss check orders-0",
+        "If it is, move it to where the loss begins: kafka-consumer-groups.sh ",
+        "If it is, move it to where the loss begins: kafka-consumer-groups.sh ",
         "Have the producers write the lost records again",
+        "Only then start the old leader.",
         "Turn off unclean.leader.election.enable for orders",
     )
     steps = loss(PROVEN).next_steps
     for step, beginning in zip(steps, beginnings, strict=True):
         assert step.startswith(beginning)
-    assert steps[4].endswith(
+    assert steps[5].endswith(
         "--group billing --topic orders:0 --reset-offsets --to-offset 73 --execute"
     )
+    assert "nothing of aborted or open ones" in steps[7]
+
+
+def test_a_group_that_has_gone_on_is_not_moved() -> None:
+    evidence = PROVEN | {"groups_gone_on": [{"group": "billing", "committed_offset": 140}]}
+    steps = loss(evidence).next_steps
+    assert [step for step in steps if "--group billing" in step] == []
+    assert any(step.startswith("Stop the consumers of audit:") for step in steps)
+    assert any(step.startswith("Do not move billing:") for step in steps)
 
 
 def test_an_old_leader_that_is_up_is_stopped() -> None:
@@ -160,9 +171,10 @@ def test_a_group_beyond_the_end_is_moved_by_a_command_that_can_be_typed() -> Non
     found = loss(BEYOND, topic="orders", rule="committed_beyond_log_end", group="it's; $(rm)")
     assert found.next_steps[0] == "See what is lost there: tidemark loss show orders-0"
     assert (
-        """--group 'it'"'"'s; $(rm)' --topic orders:0 --reset-offsets --to-latest --execute"""
-        in (found.next_steps[-1])
+        """--group 'it'"'"'s; $(rm)' --topic orders:0 --reset-offsets --to-offset EPOCH_END --execute"""
+        in (found.next_steps[2])
     )
+    assert found.next_steps[3].startswith("Do not move it to the end of the log")
 
 
 def test_an_unclean_election_points_to_what_is_told_of_its_loss() -> None:

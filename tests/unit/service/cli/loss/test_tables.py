@@ -196,9 +196,9 @@ def test_one_is_no_plural() -> None:
 
 
 def test_evidence_of_any_form_is_words() -> None:
-    more = {"groups_gone_on": [{"group": "a", "committed_offset": 7}], "odd": {"of": [1.5, None]}}
+    more = {"later_rows": [{"group": "a", "committed_offset": 7}], "odd": {"of": [1.5, None]}}
     told = printed(tables.render_details(row(evidence=PROVEN | more)))
-    assert re.search(r"groups_gone_on +group a, committed_offset 7\n", told)
+    assert re.search(r"later_rows +group a, committed_offset 7\n", told)
     assert re.search(r"odd +of 1.5\n", told)
     assert not set("{}") & set(told)
 

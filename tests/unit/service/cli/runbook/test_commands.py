@@ -12,7 +12,9 @@ from service.runbooks.commands import Effect, effect_of, fill, fill_text
 from service.runbooks.filling import values_of
 
 HOSTILE = "a b; rm -rf ~ $(id) `id` 'x\" --execute {group} ü\n"
-AT = Surroundings(bootstrap_servers="b1:9092", server="http://t:1", config=Path("/c.toml"))
+AT = Surroundings(
+    bootstrap_servers="b1:9092", of_server=("--server", "http://t:1"), config=Path("/c.toml")
+)
 
 
 def test_a_value_never_leaves_its_word() -> None:

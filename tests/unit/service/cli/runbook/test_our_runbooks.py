@@ -35,7 +35,7 @@ from service.sandbox.faults import FAULTS
 DOCS: Final = OURS.parent
 RULES: Final = rule_ids()
 DECLARED: Final = {rule.meta.rule_id: rule for rule in EVERY}
-AT: Final = Surroundings(bootstrap_servers="b1:9092", server="http://t:1")
+AT: Final = Surroundings(bootstrap_servers="b1:9092", of_server=("--server", "http://t:1"))
 INLINE: Final = re.compile(r"`((?:tidemark|kafka-[a-z-]+\.sh) [^`]*(?:\{|--)[^`]*)`")
 RULE_NAMES: Final = re.compile(r"\b(?:runbooks?|rules?|finding) ((?:[a-z]+_[a-z_]+(?:, | and )?)+)")
 LINK: Final = re.compile(r"\bdocs/([a-z_/-]+\.md)")

@@ -14,7 +14,12 @@ import pytest
 
 from rules.errors import TidemarkError
 from service.cli.main import run
-from service.cli.server.server_options import client_of, optional_server_options, server_options
+from service.cli.server.server_options import (
+    client_of,
+    optional_server_options,
+    options_to,
+    server_options,
+)
 from service.cli.terminal.exit_codes import ExitCode
 
 HERE: Final = "http://127.0.0.1:8780"
@@ -69,6 +74,20 @@ def test_a_context_is_chosen_by_option_or_environment(monkeypatch: pytest.Monkey
     monkeypatch.setenv("TIDEMARK_CONTEXT", "die ärmere stufe")
     assert queried() == STAGING
     assert queried("--context", "prod") == (PROD, "of-prod")
+
+
+def test_a_server_that_was_named_is_named_to_the_next_command_too() -> None:
+    """Without it the current context would send that command to another Tidemark."""
+    shown: list[str] = []
+
+    @click.command()
+    @server_options
+    def command(**options: Any) -> None:
+        shown.append(options_to(options["server"]))
+
+    for arguments in (["--server", HERE], [], ["--context", "die ärmere stufe"]):
+        command.main(arguments, standalone_mode=False)
+    assert shown == [f" --server {HERE}", "", " --context 'die ärmere stufe'"]
 
 
 def test_the_token_of_a_context_goes_to_no_other_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,10 @@ NOT_KNOWN: Final = "(not known)"
 TIDEMARK: Final = "tidemark"
 OF_SERVER: Final = frozenset(
     {
+        ("at",),
+        ("lag",),
+        ("series",),
+        ("status",),
         ("alerts", "ls"),
         ("alerts", "show"),
         ("baselines", "ls"),
@@ -77,8 +81,8 @@ class Command:
 
     @property
     def path(self) -> tuple[str, ...]:
-        """Return the two words that name a command of Tidemark; none for another program."""
-        return self.words[1:3] if self.words[0] == TIDEMARK else ()
+        """Return the words that name a command of Tidemark; none for another program."""
+        return _path_of(self.words) if self.words[0] == TIDEMARK else ()
 
     @property
     def kafka_tool(self) -> str | None:
@@ -90,10 +94,13 @@ class Command:
         return join(self.words)
 
 
-def join(words: Sequence[str]) -> str:
-    """Return a line that a shell reads as these words; placeholders without a value stay readable."""
+def join(words: Sequence[str], *, is_template: bool = False) -> str:
+    """Return a line that a shell reads as these words; in a template placeholders stay readable.
+
+    A value may look like a placeholder: only where nothing was filled in is a word left unquoted.
+    """
     return " ".join(
-        word if PLACEHOLDER.search(word) and " " not in word else shlex.quote(word)
+        word if is_template and PLACEHOLDER.search(word) and " " not in word else shlex.quote(word)
         for word in words
     )
 
@@ -136,12 +143,17 @@ def placeholders_of(text: str) -> set[str]:
 def effect_of(words: Sequence[str]) -> Effect:
     """Return what a command may do."""
     if words[0] == TIDEMARK:
-        return _effect_of_ours(tuple(words[1:3]))
+        return _effect_of_ours(_path_of(words))
     name = script_name(words[0])
     form = None if name is None else form_of(name, words[1:])
     if form is None:
         return Effect.UNKNOWN
     return Effect.READS if form.is_reading else Effect.CHANGES
+
+
+def _path_of(words: Sequence[str]) -> tuple[str, ...]:
+    one = tuple(words[1:2])
+    return one if one in OF_SERVER else tuple(words[1:3])
 
 
 def _effect_of_ours(path: tuple[str, ...]) -> Effect:

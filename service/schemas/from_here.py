@@ -243,7 +243,12 @@ FROM_HERE: Final[Mapping[str, Form]] = {
     ),
     "runbook ls": compose("Runbooks", runbooks=list_of(_RUNBOOK_ROW)),
     "runbook show": compose(
-        "Runbook", optional=KEYS, fields=_FRONT_MATTER, source=str, sections=list_of(_SECTION)
+        "Runbook",
+        optional=KEYS,
+        fields=_FRONT_MATTER,
+        source=str,
+        alert=str | None,
+        sections=list_of(_SECTION),
     ),
     "token list": list_of(_TOKEN),
 }

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -90,9 +91,10 @@ def ls(folder: Path | None, path: Path | None, **options: Any) -> None:
       tidemark runbook ls -o json | jq -r '.runbooks[] | select(.is_own) | .source'
     """  # noqa: D301 - see above
     from service.cli.runbook import library  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.runbook.documents import row_of  # noqa: PLC0415 - same
 
     own = _own_folder(_settings(path, folder))
-    rows = [_row(runbook, is_own=is_own) for runbook, is_own in library.read_all(own, _warn)]
+    rows = [row_of(runbook, is_own=is_own) for runbook, is_own in library.read_all(own, _warn)]
     table = Table(
         columns=COLUMNS, rows=rows, style=lambda row: STYLES.get(str(row.get("severity")))
     )
@@ -117,12 +119,13 @@ def show(rule: str, name: str | None, **options: Any) -> None:
       tidemark runbook show transaction_hanging -o json | jq '.sections[].name'
     """  # noqa: D301 - see above
     from service.cli.runbook import library  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.runbook.documents import document_of  # noqa: PLC0415 - same
 
     settings = _settings(options["path"], options["folder"], options["bootstrap_servers"])
     runbook = library.find(rule, _own_folder(settings), _warn)
     alert = None if name is None else _alert_of_rule(options, name, runbook.rule)
     if options["output"] == "json":
-        print_answer(_document(runbook), (), options)
+        print_answer(document_of(runbook, alert), (), options)
         return
     surroundings = _surroundings(options, settings)
     _head(runbook, alert)
@@ -165,7 +168,7 @@ def run(
     settings = _settings(options["path"], options["folder"], options["bootstrap_servers"])
     with client_of(options) as api:
         alert = fetch_alert(api, name)
-    runbook = library.find(str(alert.get("rule")), _own_folder(settings), _warn)
+    runbook = library.of_rule(str(alert.get("rule")), _own_folder(settings), _warn)
     surroundings = _surroundings(options, settings)
     if dry_run:
         _head(runbook, alert)
@@ -283,15 +286,24 @@ def _attend(walk: Walk, alert: Row, transcript: Transcript, *, is_silent: bool) 
         walk.why_unattended = "the alert has ended"
     elif is_silent:
         walk.why_unattended = "--no-input"
-    elif sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty():
+    elif all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stdout)):
         walk.ask = _ask
 
 
 def _ask(question: str) -> bool:
+    _forget_typed_ahead()
     try:
         return click.confirm(question, default=False)
     except click.Abort:  # Ctrl-C at the question
         raise KeyboardInterrupt from None
+
+
+def _forget_typed_ahead() -> None:
+    """Drop what was typed before the question could be read: it answers something else."""
+    with contextlib.suppress(ImportError, OSError):
+        import termios  # noqa: PLC0415 - not on every system
+
+        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 def _open_transcript(path: Path | None, alert: Row) -> Transcript:
@@ -333,33 +345,6 @@ def _head(runbook: Runbook, alert: Row | None) -> None:
         say(f"  {alert.get('summary')} Reason: {alert.get('reason')}.", "")
     if facts.get("owner"):
         say(f"  Owner: {facts['owner']}", "")
-
-
-def _row(runbook: Runbook, *, is_own: bool) -> dict[str, Any]:
-    from service.runbooks.form import KEYS  # noqa: PLC0415 - keeps `--help` fast
-
-    facts: dict[str, Any] = {name: runbook.facts.get(name) for name in KEYS}
-    return {**facts, "is_own": is_own, "source": runbook.source}
-
-
-def _document(runbook: Runbook) -> dict[str, Any]:
-    sections = [{"name": name, "items": list(_items(runbook, name))} for name in runbook.sections]
-    return {**runbook.facts, "source": runbook.source, "sections": sections}
-
-
-def _items(runbook: Runbook, name: str) -> Iterator[dict[str, Any]]:
-    from service.runbooks.form import Prose  # noqa: PLC0415 - keeps `--help` fast
-
-    for item in runbook.sections[name]:
-        if isinstance(item, Prose):
-            yield {"text": "\n".join(item.lines)}
-        else:
-            yield {
-                "kind": str(item.kind),
-                "when": list(item.when),
-                "commands": list(item.commands),
-                "expect": item.expect,
-            }
 
 
 def _warn(text: str) -> None:

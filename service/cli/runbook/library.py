@@ -64,6 +64,8 @@ def read_all(folder: Path | None, warn: Warn) -> Iterator[tuple[Runbook, bool]]:
     """Yield the runbook of each rule that has one, and whether it is an operator's own."""
     rules = rule_ids()
     own = {} if folder is None else {path.stem: path for path in files_of(folder)}
+    for name in own.keys() - set(rules):
+        warn(f"{own[name]}: no rule is called so; `tidemark rules ls` has their names")
     for rule in rules:
         runbook = _own(own.get(rule), rules, warn)
         if runbook is not None:
@@ -73,19 +75,28 @@ def read_all(folder: Path | None, warn: Warn) -> Iterator[tuple[Runbook, bool]]:
 
 
 def find(rule: str, folder: Path | None, warn: Warn) -> Runbook:
+    """Return the runbook of a rule, or of the one whose name alone begins so; errors as `of_rule`.
+
+    Raises:
+        RequestError: several rules begin so.
+    """
+    return of_rule(complete_name(rule, rule_ids(), "rule"), folder, warn)
+
+
+def of_rule(rule: str, folder: Path | None, warn: Warn) -> Runbook:
     """Return the runbook of a rule; an operator's own that cannot be used is warned of, and ours is taken.
 
     Raises:
         NotThereError: there is no such rule, or it has no runbook.
-        RequestError: several rules begin so.
         SettingsError: the operator's folder cannot be read.
     """
     rules = rule_ids()
-    rule = complete_name(rule, rules, "rule")
     own = None if folder is None else {path.stem: path for path in files_of(folder)}.get(rule)
     runbook = _own(own, rules, warn)
     if runbook is not None:
         return runbook
+    if rule not in rules:
+        raise NotThereError(f"this version has no rule {rule}: the service is of another one")
     if not (OURS / f"{rule}.md").exists():
         raise NotThereError(
             f"rule {rule} has no runbook; `tidemark rules show {rule}` says what to do"

@@ -33,8 +33,11 @@ class Result:
     error: str | None = None  # why there is no complete result
 
 
-def run(words: Sequence[str], show: Show, seconds: float = SECONDS) -> Result:
-    """Run a command and show each line of its output and of its errors; an interruption ends it."""
+def run(words: Sequence[str], show: Show, seconds: float | None = SECONDS) -> Result:
+    """Run a command and show each line of its output and of its errors; an interruption ends it.
+
+    None for `seconds` waits for its end: what changes something is never ended halfway.
+    """
     try:
         process = subprocess.Popen(
             words,
@@ -52,14 +55,15 @@ def run(words: Sequence[str], show: Show, seconds: float = SECONDS) -> Result:
     return _attend(process, show, seconds)
 
 
-def _attend(process: subprocess.Popen[str], show: Show, seconds: float) -> Result:
+def _attend(process: subprocess.Popen[str], show: Show, seconds: float | None) -> Result:
     is_late = threading.Event()
 
     def end() -> None:
         is_late.set()
         _signal(process, signal.SIGKILL)
 
-    timer = threading.Timer(seconds, end)
+    timer = threading.Timer(threading.TIMEOUT_MAX if seconds is None else seconds, end)
+    timer.daemon = True
     timer.start()
     try:
         with process:

@@ -35,21 +35,26 @@ class Surroundings:
     kafka_tools: str | None = None  # a folder of scripts, or `sandbox`; None: those on PATH
 
     def complete(self, command: Command) -> tuple[str, ...]:
-        """Return the words of a command with the addresses of the service and of the cluster."""
+        """Return the words that run a command, with the addresses of the service and of the cluster."""
         words, tool = command.words, command.kafka_tool
+        if tool is not None and self.kafka_tools == SANDBOX:
+            return (*SANDBOX_TOOL, tool, *words[1:])
         if tool is not None:
             has_controllers = any(word.startswith(CONTROLLERS) for word in words)
             return (words[0], *self._of_tool(tool, has_controllers=has_controllers), *words[1:])
-        if command.path in OF_SERVER | CHANGING:
-            return (*words[:3], *self.of_server, *words[3:])
-        if command.path in OF_CLUSTER:
-            return (*words[:3], *self._of_cluster(), *words[3:])
+        path, named = command.path, 1 + len(command.path)
+        if path in OF_SERVER | CHANGING:
+            return (*words[:named], *self.of_server, *words[named:])
+        if path in OF_CLUSTER:
+            return (*words[:named], *self._of_cluster(), *words[named:])
         return words
 
     def with_sandbox(self, command: Command) -> tuple[str, ...] | None:
-        """Return the form of a command of Kafka's that uses the sandbox's jars; None for another program."""
+        """Return the other form of a command of Kafka's, with the sandbox's jars; None if it has none."""
         tool = command.kafka_tool
-        return None if tool is None else (*SANDBOX_TOOL, tool, *command.words[1:])
+        if tool is None or self.kafka_tools == SANDBOX:
+            return None
+        return (*SANDBOX_TOOL, tool, *command.words[1:])
 
     def program(self, command: Command) -> tuple[str, ...]:
         """Return the program and the arguments that run a command, in an environment for our own children.
@@ -59,16 +64,12 @@ class Surroundings:
         """
         if not command.is_complete:
             raise NotRunnableError(_incomplete(command))
-        tool = command.kafka_tool
-        if tool is not None and self.kafka_tools == SANDBOX:
-            words = (*SANDBOX_TOOL, tool, *command.words[1:])
-            return module_command("service", *words[1:])
-        words = self.complete(command)
+        words, tool = self.complete(command), command.kafka_tool
         if ANY_BROKERS in words:
             raise NotRunnableError("the brokers are not known: --bootstrap-servers HOST:PORT")
-        if tool is not None:
-            return (self._script(tool), *words[1:])
-        return module_command("service", *words[1:])
+        if tool is None or self.kafka_tools == SANDBOX:
+            return module_command("service", *words[1:])
+        return (self._script(tool), *words[1:])
 
     def _script(self, tool: str) -> str:
         for name in (tool, tool.removesuffix(".sh")):

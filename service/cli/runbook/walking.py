@@ -7,15 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
-from service.cli.runbook.running import Result, Show
+from service.cli.runbook.running import SECONDS, Result, Show
 from service.cli.runbook.surroundings import NotRunnableError, Surroundings
 from service.cli.runbook.transcript import Transcript
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.output import OutputError
 from service.runbooks.commands import Command, Effect, fill, fill_text, join
 from service.runbooks.form import Block, BlockKind, Prose, Runbook
 
 Ask = Callable[[str], bool]
-Run = Callable[[Sequence[str], Show], Result]
+Run = Callable[[Sequence[str], Show, float | None], Result]  # with its time limit in seconds
+# A command of ours that ends so has not found anything out: exit codes 2 to 5.
+FAILED: Final = (
+    ExitCode.USAGE,
+    ExitCode.SETTINGS,
+    ExitCode.UNREACHABLE,
+    ExitCode.AUTHENTICATION,
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -100,8 +110,10 @@ class Walk:
         if self.run is None:
             self._show_only(command, None)
             return
-        result = self._execute(self.run, command, program)
-        if result.error is not None:
+        result = self._execute(self.run, command, program, SECONDS)
+        is_ours = command.kafka_tool is None
+        has_failed = result.exit_code in FAILED if is_ours else result.exit_code != 0
+        if result.error is not None or has_failed:
             self.left_out.append(str(command))
 
     def _leave_out(self, command: Command, why: str) -> None:
@@ -122,19 +134,36 @@ class Walk:
         except NotRunnableError as why:
             self._show_only(command, str(why))
             return
-        line = join(self.surroundings.complete(command))
+        line = self._line(command)
         self.say(f"  $ {line}", "bold yellow")
         is_yes = self.ask("  This CHANGES something. Run it?")
         self._note(f"confirm: run {line}", ["yes" if is_yes else "no"])
         if is_yes:
             self.has_changed = True
-            self._execute(run, command, program)
+            try:
+                self._execute(run, command, program, None)
+            except KeyboardInterrupt:
+                self.say("  interrupted: the change may be half done", "bold red")
+                raise
 
-    def _execute(self, run: Run, command: Command, program: Sequence[str]) -> Result:
-        line = join(self.surroundings.complete(command))
+    def _execute(
+        self, run: Run, command: Command, program: Sequence[str], seconds: float | None
+    ) -> Result:
+        """Run a command to its end, also where its output cannot be shown or kept any more."""
+        line = self._line(command)
         self.say(f"  $ {line}", "bold")
         self._note(f"run {line}")
-        result = run(program, self._output)
+        failures: list[OSError | OutputError] = []
+
+        def show(text: str) -> None:
+            try:
+                self._output(text)
+            except (OSError, OutputError) as exc:
+                failures.append(exc)
+
+        result = run(program, show, seconds)
+        if failures:
+            raise failures[0]
         ended = result.error or f"exit code {result.exit_code}"
         self._note(ended)
         if result.exit_code != 0 or result.error is not None:
@@ -148,14 +177,18 @@ class Walk:
 
     def _show_only(self, command: Command, why: str | None) -> None:
         """Show a command that is not run, in both forms if it is one of Kafka's tools."""
-        line = join(self.surroundings.complete(command))
+        line = self._line(command)
         self.say(f"  $ {line}", "bold")
         sandbox = self.surroundings.with_sandbox(command)
         if sandbox is not None:
-            self.say(f"    in the sandbox: {join(sandbox)}", "dim")
+            shown = join(sandbox, is_template=not self.is_filled)
+            self.say(f"    in the sandbox: {shown}", "dim")
         if why is not None:
             self.say(f"    not run: {why}", "yellow")
         self._note(f"not run: {why or 'only shown'}", [line])
+
+    def _line(self, command: Command) -> str:
+        return join(self.surroundings.complete(command), is_template=not self.is_filled)
 
     def _note(self, event: str, lines: Sequence[str] = ()) -> None:
         if self.transcript is not None:

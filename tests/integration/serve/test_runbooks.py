@@ -229,10 +229,10 @@ def assert_followed(case: Case, topic: str, transcript: str, screen: str) -> Non
     assert transcript.count(" run ") >= len(blocks)
     assert re.search(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ end$", transcript, re.MULTILINE), transcript
     assert "transcript: " in screen
-    runs_of_changes = re.findall(r"Z run kafka-\S+ .*(?:abort|--alter|--execute)", transcript)
+    runs_of_changes = re.findall(r"Z run \S.*kafka-\S+ .*(?:abort|--alter|--execute)", transcript)
     assert bool(runs_of_changes) == (case.answer == "y")
     if case.answer == "y":
-        confirmed = transcript.index("confirm: run kafka-transactions.sh")
+        confirmed = transcript.index("confirm: run tidemark sandbox tool kafka-transactions.sh")
         assert transcript.index("    yes", confirmed) < transcript.index(runs_of_changes[0])
         verification = transcript[transcript.index("section Verification") :]
         assert f"HANGING  {topic}-0" not in verification, transcript

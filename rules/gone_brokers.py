@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from rules.facts.column import Bools, Column, Int64s, Ragged
 from rules.facts.last_observation import microseconds
 from rules.facts.observation_context import list_electable
 from rules.facts.partitions import Partitions
+from rules.facts.times import MICROSECOND
 from rules.view import MICROSECONDS_PER_MS, View
 
 GONE_BROKERS: Final = "gone_brokers"  # evidence: the gone brokers that a partition misses
@@ -31,6 +33,15 @@ class Explained:
     view: View
     missed: Ragged  # per partition, the brokers that it misses
     by_gone: Bools  # where it misses at least one, and all of them are gone
+
+    def by_gone_for(self, limit: timedelta) -> Bools:
+        """Mark where it misses at least one, and all of them have been gone for at least `limit`."""
+        latest = microseconds(self.view.now) - limit // MICROSECOND
+        gone_us = self.view.memory.brokers.gone_us
+        recent = np.array([broker for broker, at in gone_us.items() if at > latest], np.int64)
+        mask = self.by_gone.copy()
+        mask[self.missed.row_of_value[np.isin(self.missed.values, recent)]] = False
+        return mask
 
     def details(self, row: int) -> Evidence:
         """Return as evidence which gone brokers a partition misses; nothing where there is none."""

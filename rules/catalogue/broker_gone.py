@@ -16,8 +16,9 @@ Inputs:
 Thresholds:
     30 s if a partition has no leader because of it and a minute if one is below
     `min.insync.replicas`, like the alerts of these partitions, which it explains: it is critical no
-    earlier than they would be. Otherwise 5 minutes, and a warning: in a rolling restart each broker
-    is gone for a minute or two.
+    earlier than they would be. A partition that misses several gone brokers counts from when the
+    last of them went. Otherwise 5 minutes, and a warning: in a rolling restart each broker is gone
+    for a minute or two.
 
 False positives:
     A broker that was removed on purpose while partitions were still assigned to it. One without
@@ -38,7 +39,7 @@ Runbook:
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -95,24 +96,16 @@ def judge(view: View) -> Judgement:
             Case(none_registered, Verdict.UNKNOWN, Why.NONE_REGISTERED),
             Case(~since.valid, Verdict.OK, Why.REGISTERED),
             Case(contradicts_gone(partitions, brokers), Verdict.UNKNOWN, Why.ANSWERS_DISAGREE),
-            Case(
-                (offline > 0) & view.is_unchanged_for(since, OFFLINE_AFTER),
-                Verdict.BREACH,
-                Why.PARTITIONS_OFFLINE,
-            ),
-            Case(
-                (below > 0) & view.is_unchanged_for(since, UNDER_MIN_ISR_AFTER),
-                Verdict.BREACH,
-                Why.PARTITIONS_UNDER_MIN_ISR,
-            ),
+            Case(offline.lasting > 0, Verdict.BREACH, Why.PARTITIONS_OFFLINE),
+            Case(below.lasting > 0, Verdict.BREACH, Why.PARTITIONS_UNDER_MIN_ISR),
             Case(~view.is_unchanged_for(since, GONE_AFTER), Verdict.OK, Why.GONE_BRIEFLY),
         ],
         (Verdict.BREACH, Why.REPLICAS_MISSING),
         {
             "gone_ms": view.unchanged_ms(since),
             "replicas": Column.known(_count(partitions.replicas, brokers)),
-            "offline_partitions": Column.known(offline),
-            "partitions_under_min_isr": Column.known(below),
+            "offline_partitions": Column.known(offline.now),
+            "partitions_under_min_isr": Column.known(below.now),
         },
         details=lambda position: _last_listed(view, int(brokers[position])),
     )
@@ -128,19 +121,33 @@ def _last_listed(view: View, broker: int) -> Evidence:
     return {"address": address, "rack": entry.rack, "listed_before_ms": before}
 
 
-def _count_offline(view: View, brokers: Int64s) -> Int64s:
+class _Counts(NamedTuple):
+    """Per broker, how many partitions cannot be used without it, and miss only gone brokers."""
+
+    now: Int64s
+    lasting: Int64s  # of these, whose missed brokers have all been gone for the limit
+
+
+def _count_offline(view: View, brokers: Int64s) -> _Counts:
     """Count per broker the partitions without a leader that it, and only gone brokers, could lead."""
     missing = missing_leaders(view)
-    return _count(missing.missed, brokers, missing.by_gone)
+    return _Counts(
+        now=_count(missing.missed, brokers, missing.by_gone),
+        lasting=_count(missing.missed, brokers, missing.by_gone_for(OFFLINE_AFTER)),
+    )
 
 
-def _count_below(view: View, brokers: Int64s) -> Int64s:
+def _count_below(view: View, brokers: Int64s) -> _Counts:
     """Count per broker the led partitions below min.insync.replicas that miss only gone brokers."""
     partitions, missing = view.snapshot.partitions, missing_replicas(view)
     minimum = partitions.min_insync_replicas
     demanded = np.minimum(minimum.values, partitions.replicas.lengths)
     is_below = minimum.valid & partitions.leader.valid & (partitions.isr.lengths < demanded)
-    return _count(missing.missed, brokers, missing.by_gone & is_below)
+    lasting = missing.by_gone_for(UNDER_MIN_ISR_AFTER)
+    return _Counts(
+        now=_count(missing.missed, brokers, missing.by_gone & is_below),
+        lasting=_count(missing.missed, brokers, lasting & is_below),
+    )
 
 
 def _count(lists: Ragged, brokers: Int64s, rows: Bools | None = None) -> Int64s:

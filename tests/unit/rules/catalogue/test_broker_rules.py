@@ -52,6 +52,9 @@ OFFLINE = WITHOUT_2 | placed(
 OTHERS_COULD_LEAD = WITHOUT_2 | placed(leader=NO_ONE, isr=lists(2, 3))
 BELOW = WITHOUT_2 | placed(isr=lists(1, 3), min_insync_replicas=Column.of([3]))
 TWO_CAUSES = WITHOUT_2 | placed(isr=lists(1))  # 3 is alive, and out of sync
+ONLY_1 = {"brokers": (broker(1),)}
+BELOW_WITH_3 = ONLY_1 | placed(isr=lists(1))  # 1 of at least 2
+OFFLINE_WITH_3 = ONLY_1 | placed(leader=NO_ONE, isr=lists(2, 3))
 UNPLACED = WITHOUT_2 | placed(replicas=lists(1, 3), isr=lists(1, 3))
 
 GONE = [
@@ -111,6 +114,30 @@ GONE = [
         seconds=60,
         verdict=BREACH,
         reason="partitions_under_min_isr",
+    ),
+    Case(
+        id="below-minimum-with-another",
+        because="broker 3 went just now, and the partition was not below its minimum before",
+        observations=(REDUNDANCY, REDUNDANCY, BELOW_WITH_3),
+        seconds=600,
+        verdict=BREACH,
+        reason="replicas_missing",
+    ),
+    Case(
+        id="below-minimum-with-another-for-a-minute",
+        because="broker 3 has been gone for a minute too",
+        observations=(REDUNDANCY, BELOW_WITH_3, BELOW_WITH_3),
+        seconds=60,
+        verdict=BREACH,
+        reason="partitions_under_min_isr",
+    ),
+    Case(
+        id="offline-with-another",
+        because="broker 3 could lead until just now",
+        observations=(OTHERS_COULD_LEAD, OTHERS_COULD_LEAD, OFFLINE_WITH_3),
+        seconds=600,
+        verdict=BREACH,
+        reason="replicas_missing",
     ),
     Case(
         id="contradicted",

@@ -16,6 +16,9 @@ Inputs:
 
 Thresholds:
     2 minutes: an election takes seconds, the restart of a cluster's only controller up to a minute.
+    An absence begins anew where no round observed it for more than 2 minutes: because Tidemark did
+    not run, could not reach the cluster, or could not query the controller. With rounds further
+    apart than that (`service.interval_seconds`) it is never reported.
 
 False positives:
     A network that separates all of the queried brokers from the controllers while other brokers
@@ -42,7 +45,7 @@ from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
-ABSENT_AFTER: Final = timedelta(minutes=2)
+ABSENT_AFTER: Final = timedelta(minutes=2)  # not below `LONGEST_UNSEEN`: see there
 
 RULE: Final = RuleMeta(
     rule_id="controller_absent",

@@ -17,10 +17,13 @@ import numpy as np
 from rules.facts.brokers import ControllerState, Quorum
 from rules.facts.identity import Broker
 from rules.facts.snapshot import Snapshot
-from rules.facts.times import MICROSECOND
+from rules.facts.times import MICROSECOND, change_if_set
 
 HISTORY: Final = timedelta(hours=1)  # for which changes of the controller are remembered
 CHANGES_KEPT: Final = 100  # the newest
+# An absence that no round observed for longer than this begins anew: otherwise two short ones, and nothing
+# known in between, would be a long one. What lasts for less does not count as absent by its rule.
+LONGEST_UNSEEN: Final = timedelta(minutes=2)
 FORGOTTEN_AFTER: Final = timedelta(days=7)  # of a broker that is listed no more and has no replicas
 
 
@@ -51,6 +54,7 @@ class BrokerMemory:
     gone_us: Mapping[int, int] = field(default_factory=dict)  # the first round that missed it
     silent_us: Mapping[int, int] = field(default_factory=dict)  # the first round without an answer
     no_controller_us: int | None = None  # the first round without an active controller
+    no_controller_seen_us: int | None = None  # the last one of these
     terms: tuple[ControllerTerm, ...] = ()  # oldest first; the first one began before it was seen
 
     def changes_since(self, since_us: int) -> tuple[ControllerTerm, ...]:
@@ -59,7 +63,6 @@ class BrokerMemory:
 
     def with_times(self, change: Callable[[int], int]) -> BrokerMemory:
         """Return the memory with its times changed."""
-        absent = self.no_controller_us
         return BrokerMemory(
             listed={
                 broker: replace(entry, listed_us=change(entry.listed_us))
@@ -67,7 +70,8 @@ class BrokerMemory:
             },
             gone_us={broker: change(at) for broker, at in self.gone_us.items()},
             silent_us={broker: change(at) for broker, at in self.silent_us.items()},
-            no_controller_us=None if absent is None else change(absent),
+            no_controller_us=change_if_set(self.no_controller_us, change),
+            no_controller_seen_us=change_if_set(self.no_controller_seen_us, change),
             terms=tuple(replace(term, seen_us=change(term.seen_us)) for term in self.terms),
         )
 
@@ -81,6 +85,7 @@ class BrokerMemory:
                 *self.silent_us.values(),
                 *(term.seen_us for term in self.terms),
                 self.no_controller_us or 0,
+                self.no_controller_seen_us or 0,
             ),
         )
 
@@ -91,13 +96,15 @@ def advance_brokers(snapshot: Snapshot, now_us: int, old: BrokerMemory) -> Broke
     gone = _missing(snapshot, registered, old) if registered else set(old.gone_us)
     answered, silent = snapshot.contact.answered, set(snapshot.contact.silent)
     not_queried = (old.silent_us.keys() & registered) - answered
+    absent, absent_seen = _no_controller(snapshot.quorum, now_us, old)
     return BrokerMemory(
         listed=_listed(snapshot.brokers, gone, now_us, old),
         gone_us={broker: old.gone_us.get(broker, now_us) for broker in sorted(gone)},
         silent_us={
             broker: old.silent_us.get(broker, now_us) for broker in sorted(silent | not_queried)
         },
-        no_controller_us=_no_controller(snapshot.quorum, now_us, old),
+        no_controller_us=absent,
+        no_controller_seen_us=absent_seen,
         terms=_terms(snapshot.quorum, now_us, old),
     )
 
@@ -146,14 +153,23 @@ def _listed(
     return {**unlisted, **listed}
 
 
-def _no_controller(quorum: Quorum, now_us: int, old: BrokerMemory) -> int | None:
+def _no_controller(quorum: Quorum, now_us: int, old: BrokerMemory) -> tuple[int | None, int | None]:
+    """Return the first and the last round of an absence of the controller."""
     match quorum.state:
         case ControllerState.ACTIVE:
-            return None
+            return None, None
         case ControllerState.NOT_KNOWN:
-            return old.no_controller_us
+            return old.no_controller_us, old.no_controller_seen_us
         case _:
-            return now_us if old.no_controller_us is None else old.no_controller_us
+            return _continued(old, now_us), now_us
+
+
+def _continued(before: BrokerMemory, since_us: int) -> int:
+    """Return when an absence that was observed at `since_us` began, as far as rounds observed it."""
+    began, seen = before.no_controller_us, before.no_controller_seen_us
+    if began is None or seen is None or since_us - seen > LONGEST_UNSEEN // MICROSECOND:
+        return since_us
+    return min(began, since_us)
 
 
 def _terms(quorum: Quorum, now_us: int, old: BrokerMemory) -> tuple[ControllerTerm, ...]:

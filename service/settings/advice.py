@@ -9,6 +9,7 @@ import ipaddress
 from urllib.parse import urlsplit
 
 from rules.catalogue.all_rules import RULES
+from rules.facts.broker_memory import LONGEST_UNSEEN
 from rules.facts.scrapes import EndpointKind
 from rules.verdict import Severity
 from service.alerting.alerts.identity import ALERTNAME
@@ -32,6 +33,8 @@ def warnings(settings: Settings) -> list[str]:
         f"service.interval_seconds ({interval:g}): a slow round delays the next one": (
             kafka.round_timeout_seconds >= interval
         ),
+        f"service.interval_seconds ({interval:g}): controller_absent reports nothing, because it "
+        "needs rounds less than two minutes apart": interval >= LONGEST_UNSEEN.total_seconds(),
         f"kafka.request_timeout_seconds ({kafka.request_timeout_seconds:g}) is not below "
         f"kafka.round_timeout_seconds ({kafka.round_timeout_seconds:g}): one silent broker takes "
         "a whole round": kafka.request_timeout_seconds >= kafka.round_timeout_seconds,

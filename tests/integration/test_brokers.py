@@ -29,6 +29,7 @@ pytestmark = pytest.mark.integration
 
 KILLED = 2
 PATIENCE_SECONDS = 60
+MINUTE = timedelta(minutes=1)
 BRIEFLY, LONG = timedelta(seconds=20), timedelta(minutes=11)
 RULES = (
     "broker_gone",
@@ -63,8 +64,12 @@ class Observer:
         return seen[-1]
 
     def breaches(self, seen: Snapshot, later: timedelta) -> dict[str, list[Finding]]:
-        """Return what is wrong by these rules if nothing changes for a time."""
-        view = view_of_round(replace(seen, taken_at=seen.taken_at + later), self._memory)
+        """Return what is wrong by these rules if nothing changes for a time, with a round a minute."""
+        memory = self._memory
+        for minute in range(1, later // MINUTE + 1):
+            again = replace(seen, taken_at=seen.taken_at + minute * MINUTE)
+            memory = view_of_round(again, memory).memory
+        view = view_of_round(replace(seen, taken_at=seen.taken_at + later), memory)
         judgements = judge_round(view, {}).judgements
         found = {j.rule.rule_id: list(j.findings(Verdict.BREACH)) for j in judgements}
         return {rule: found[rule] for rule in RULES if found[rule]}

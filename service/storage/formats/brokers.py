@@ -15,6 +15,7 @@ def plain_brokers(memory: BrokerMemory) -> dict[str, Any]:
         "gone": {str(broker): at for broker, at in memory.gone_us.items()},
         "silent": {str(broker): at for broker, at in memory.silent_us.items()},
         "no_controller": memory.no_controller_us,
+        "no_controller_seen": memory.no_controller_seen_us,
         "terms": plain(memory.terms),
     }
 
@@ -27,11 +28,15 @@ def brokers_of(stored: Any) -> BrokerMemory:
     """
     listed = read(dict[str, ListedBroker], stored["listed"])
     gone, silent = (read(dict[str, int], stored[name]) for name in ("gone", "silent"))
-    absent = stored["no_controller"]
+    absent, absent_seen = (
+        None if at is None else int(at)
+        for at in (stored["no_controller"], stored.get("no_controller_seen"))
+    )
     return BrokerMemory(
         listed={int(broker): entry for broker, entry in listed.items()},
         gone_us={int(broker): at for broker, at in gone.items()},
         silent_us={int(broker): at for broker, at in silent.items()},
-        no_controller_us=None if absent is None else int(absent),
+        no_controller_us=absent,
+        no_controller_seen_us=absent_seen,
         terms=read(tuple[ControllerTerm, ...], stored["terms"]),
     )

@@ -53,6 +53,22 @@ ABSENT = [
         reason="no_leader",
     ),
     Case(
+        id="not-known-for-long",
+        because="two short absences and nothing known in between are no long one",
+        observations=(NO_ANSWER, NOT_KNOWN, NOT_KNOWN, NO_ANSWER),
+        seconds=60,
+        verdict=OK,
+        reason="absent_briefly",
+    ),
+    Case(
+        id="no-rounds-for-long",
+        because="nor is the time in which Tidemark did not run",
+        observations=(NO_ANSWER, NO_ANSWER),
+        seconds=7200,
+        verdict=OK,
+        reason="absent_briefly",
+    ),
+    Case(
         id="not-known",
         because="without permission, or before KRaft, nobody knows",
         observations=(NO_ANSWER, NOT_KNOWN),

@@ -42,6 +42,8 @@ ROUND, REQUEST = "TIDEMARK_KAFKA__ROUND_TIMEOUT_SECONDS", "TIDEMARK_KAFKA__REQUE
             {RECEIVERS: PAGER % "localhost", DEFAULT: "pager"}, [], id="a receiver of our own"
         ),
         pytest.param({INTERVAL: "10"}, ["kafka.round_timeout_seconds (10)"], id="as long"),
+        pytest.param({INTERVAL: "119"}, [], id="seldom"),
+        pytest.param({INTERVAL: "120"}, ["service.interval_seconds (120)"], id="too seldom"),
         pytest.param({ROUND: "16"}, ["kafka.round_timeout_seconds (16)"], id="longer"),
         pytest.param({REQUEST: "10"}, ["kafka.request_timeout_seconds (10)"], id="one request"),
         pytest.param({USER: "me"}, ["kafka.sasl_username set"], id="a user that is not sent"),

@@ -95,6 +95,7 @@ def full_memory() -> Memory:
         gone_us={2: 6},
         silent_us={1: 7},
         no_controller_us=8,
+        no_controller_seen_us=9,
         terms=(ControllerTerm(leader=100, leader_epoch=4, seen_us=3),),
     )
     return replace(advance(first), objectives=objectives, members=_members(), brokers=brokers)

@@ -56,6 +56,7 @@ class BrokerMemory:
     no_controller_us: int | None = None  # the first round without an active controller
     no_controller_seen_us: int | None = None  # the last one of these
     terms: tuple[ControllerTerm, ...] = ()  # oldest first; the first one began before it was seen
+    answered: frozenset[int] = frozenset()  # brokers that have answered this process; not stored
 
     def changes_since(self, since_us: int) -> tuple[ControllerTerm, ...]:
         """Return the terms that were seen to begin after a time: each is an election."""
@@ -73,6 +74,7 @@ class BrokerMemory:
             no_controller_us=change_if_set(self.no_controller_us, change),
             no_controller_seen_us=change_if_set(self.no_controller_seen_us, change),
             terms=tuple(replace(term, seen_us=change(term.seen_us)) for term in self.terms),
+            answered=self.answered,
         )
 
     @property
@@ -106,13 +108,13 @@ def advance_brokers(snapshot: Snapshot, now_us: int, old: BrokerMemory) -> Broke
         no_controller_us=absent,
         no_controller_seen_us=absent_seen,
         terms=_terms(snapshot.quorum, now_us, old),
+        answered=old.answered | {int(broker) for broker in answered},
     )
 
 
 def merge_brokers(stored: BrokerMemory, seen: BrokerMemory) -> BrokerMemory:
     """Merge the stored memory of an earlier process; what was seen to be well since then is well."""
     seen_well = seen.listed.keys() if seen.listed else ()
-    absent = (stored.no_controller_us, seen.no_controller_us)
     return BrokerMemory(
         listed={**stored.listed, **seen.listed},
         gone_us={
@@ -120,11 +122,13 @@ def merge_brokers(stored: BrokerMemory, seen: BrokerMemory) -> BrokerMemory:
             for broker, at in seen.gone_us.items()
         },
         silent_us={
-            broker: min(at, stored.silent_us.get(broker, at))
+            broker: at if broker in seen.answered else min(at, stored.silent_us.get(broker, at))
             for broker, at in seen.silent_us.items()
         },
-        no_controller_us=None if absent[1] is None else min(at for at in absent if at is not None),
+        no_controller_us=_merged_absence(stored, seen),
+        no_controller_seen_us=seen.no_controller_seen_us,
         terms=_merged_terms(stored.terms, seen.terms),
+        answered=seen.answered,
     )
 
 
@@ -170,6 +174,12 @@ def _continued(before: BrokerMemory, since_us: int) -> int:
     if began is None or seen is None or since_us - seen > LONGEST_UNSEEN // MICROSECOND:
         return since_us
     return min(began, since_us)
+
+
+def _merged_absence(stored: BrokerMemory, seen: BrokerMemory) -> int | None:
+    """Return since when there is no controller; a term that this process saw ended what was stored."""
+    since_us = seen.no_controller_us
+    return since_us if since_us is None or seen.terms else _continued(stored, since_us)
 
 
 def _terms(quorum: Quorum, now_us: int, old: BrokerMemory) -> tuple[ControllerTerm, ...]:

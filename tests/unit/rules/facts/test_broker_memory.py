@@ -6,9 +6,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 from rules.facts.broker_memory import BrokerMemory, ControllerTerm, merge_brokers
+from rules.facts.brokers import BrokerContact, ControllerState, Quorum
 from rules.facts.column import Ragged
+from rules.facts.identity import BrokerId
 from rules.facts.last_observation import microseconds
 from rules.facts.memory import Memory, advance, merge_stored, shift_times
+from rules.facts.snapshot import Snapshot
 from tests.factories import NOON, at, broker, partitions, snapshot
 
 REMAINING = (broker(1), broker(3))
@@ -49,6 +52,26 @@ def test_a_restart_does_not_continue_what_was_seen_to_end() -> None:
     assert merge_stored(stored, gone_again).brokers.gone_us == {2: microseconds(at(660))}
 
 
+def silent_without_controller(seconds: float) -> Snapshot:
+    answers = frozenset({BrokerId(1), BrokerId(3)})
+    return snapshot(
+        contact=BrokerContact(answered=answers, silent={BrokerId(2): "no answer within 5.0 s"}),
+        quorum=Quorum(state=ControllerState.NO_ANSWER),
+        taken_at=at(seconds),
+    )
+
+
+def test_a_restart_continues_silence_and_absence_unless_it_saw_them_end() -> None:
+    stored = advance(silent_without_controller(0))
+    directly = merge_stored(stored, advance(silent_without_controller(60))).brokers
+    assert (directly.silent_us, directly.no_controller_us) == ({2: _us(0)}, _us(0))
+    well = advance(snapshot(taken_at=at(60)))
+    again = merge_stored(stored, advance(silent_without_controller(75), well)).brokers
+    assert (again.silent_us, again.no_controller_us) == ({2: _us(75)}, _us(75))
+    late = merge_stored(stored, advance(silent_without_controller(7200))).brokers
+    assert late.no_controller_us == _us(7200)
+
+
 def test_a_step_of_the_clock_moves_all_times_along() -> None:
     memory = replace(advance(snapshot(**without_2(0))), taken_us=0)
     ages = _times_of(memory)
@@ -69,6 +92,10 @@ def test_elections_are_counted_once_over_a_restart() -> None:
     merged = merge_brokers(BrokerMemory(terms=(first,)), BrokerMemory(terms=(first, second)))
     assert merged.terms == (first, second)
     assert merged.changes_since(microseconds(NOON - timedelta(hours=1))) == (second,)
+
+
+def _us(seconds: float) -> int:
+    return microseconds(at(seconds))
 
 
 def _times_of(memory: Memory) -> list[int]:

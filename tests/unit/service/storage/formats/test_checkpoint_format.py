@@ -128,6 +128,7 @@ def outliving(memory: Memory) -> Memory:
         memory,
         members=MemberMemory(groups=histories),
         transactions=TransactionMemory(outcomes=kept),
+        brokers=replace(memory.brokers, answered=frozenset()),
         taken_us=0,
     )
 

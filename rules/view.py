@@ -12,6 +12,7 @@ from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import LossMemory
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
+from rules.facts.replication_memory import ReplicationMemory
 from rules.facts.snapshot import Snapshot
 from rules.facts.unchanged_since import UnchangedSince
 from rules.time_lag.lags import TimeLags
@@ -35,8 +36,8 @@ class View:
         """Return the losses that were remembered before this round."""
         return LossMemory() if self.before is None else self.before.losses
 
-    def since(self, unchanged: UnchangedSince) -> Column:
-        """Return since when a partition's value has been unchanged, by rows of the snapshot."""
+    def since(self, unchanged: UnchangedSince | ReplicationMemory) -> Column:
+        """Return since when a partition's value has been unchanged, or out of sync, by rows of the snapshot."""
         if self.memory.partitions is self.snapshot.partitions:
             return unchanged.since_us
         rows = matching_rows(self.snapshot.partitions, self.memory.partitions, needs_id=False)

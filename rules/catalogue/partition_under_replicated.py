@@ -11,7 +11,7 @@ Why it matters:
 Inputs:
     Partition metadata (replicas, ISR); since when the ISR has been smaller, which is kept from round
     to round and over a restart of Tidemark. A round that does not see the ISR neither begins nor
-    ends that time.
+    ends that time; where none sees it for more than 10 minutes, the time begins anew.
 
 Thresholds:
     10 minutes: a broker that restarts is back in sync within a few minutes, also in a rolling
@@ -41,7 +41,7 @@ from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
-LASTS: Final = timedelta(minutes=10)
+LASTS: Final = timedelta(minutes=10)  # not below `replication_memory.LONGEST_UNSEEN`
 
 RULE: Final = RuleMeta(
     rule_id="partition_under_replicated",

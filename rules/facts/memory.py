@@ -48,6 +48,11 @@ from rules.facts.member_memory import (
     merge_members,
 )
 from rules.facts.partitions import Partitions
+from rules.facts.replication_memory import (
+    ReplicationMemory,
+    advance_replication,
+    merge_replication,
+)
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_memory import (
     TransactionMemory,
@@ -81,8 +86,8 @@ class Memory:
     sequences: SequenceMemory = field(default_factory=SequenceMemory)
     # Advanced by `rules.objectives`, which needs the time lags of the round.
     objectives: ObjectiveMemory = field(default_factory=ObjectiveMemory.none)
-    # By rows of `partitions`: the replication factor, unchanged while the ISR is smaller.
-    replication: UnchangedSince = field(default_factory=lambda: UnchangedSince.absent(0))
+    # By rows of `partitions`.
+    replication: ReplicationMemory = field(default_factory=lambda: ReplicationMemory.absent(0))
     brokers: BrokerMemory = field(default_factory=BrokerMemory)
     taken_us: int = 0  # when the round began; 0: in an earlier process
 
@@ -128,23 +133,10 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         ),
         losses=advance_losses(snapshot, old.losses if old else None),
         sequences=old.sequences if old else SequenceMemory(),
-        replication=_advance_replication(snapshot, len(partitions), now, unchanged.replication),
+        replication=advance_replication(snapshot.partitions, now, unchanged.replication),
         brokers=advance_brokers(snapshot, now, old.brokers if old else BrokerMemory()),
         taken_us=now,
     )
-
-
-def _advance_replication(
-    snapshot: Snapshot, rows: int, now_us: int, old: UnchangedSince
-) -> UnchangedSince:
-    """Return since when each partition has fewer in-sync replicas than replicas.
-
-    Another number of replicas, as at the beginning of a reassignment, begins anew.
-    """
-    replicas, isr = snapshot.partitions.replicas, snapshot.partitions.isr
-    factor = Column(replicas.lengths, replicas.valid)
-    missing = factor - Column(isr.lengths, isr.valid)
-    return advance_unchanged(factor.padded(rows), missing.padded(rows), now_us, old)
 
 
 class _Unchanged(NamedTuple):
@@ -152,14 +144,14 @@ class _Unchanged(NamedTuple):
 
     high_watermark: UnchangedSince
     last_stable_offset: UnchangedSince
-    replication: UnchangedSince
+    replication: ReplicationMemory
 
 
 def _unchanged_before(partitions: Partitions, old: Memory | None) -> _Unchanged:
     """Return what was remembered, by the rows of `partitions`."""
     if old is None:
         absent = UnchangedSince.absent(len(partitions))
-        return _Unchanged(absent, absent, absent)
+        return _Unchanged(absent, absent, ReplicationMemory.absent(len(partitions)))
     rows = matching_rows(partitions, old.partitions, needs_id=False)
     return _Unchanged(
         old.high_watermark.take(rows),
@@ -243,9 +235,9 @@ def merge_stored(stored: Memory, seen: Memory) -> Memory:
         losses=merge_losses(stored.losses, seen.losses),
         sequences=merge_sequences(stored.sequences, seen.sequences),
         objectives=merge_objectives(stored.objectives, seen.objectives),
-        replication=keep_earlier(
-            seen.replication.padded(len(partitions)),
+        replication=merge_replication(
             stored.replication.padded(len(stored.partitions)).take(rows),
+            seen.replication.padded(len(partitions)),
         ),
         brokers=merge_brokers(stored.brokers, seen.brokers),
         taken_us=seen.taken_us,
@@ -288,6 +280,7 @@ def _times(memory: Memory) -> tuple[Column, ...]:
         memory.groups.active_us,
         memory.sequences.leaderships.since_us,
         memory.replication.since_us,
+        memory.replication.seen_us,
     )
 
 

@@ -32,6 +32,7 @@ from rules.facts.member_memory import GroupHistory, MemberMemory
 from rules.facts.memory import Memory
 from rules.facts.observation_context import ObservationContext
 from rules.facts.partitions import PartitionIndex, Partitions
+from rules.facts.replication_memory import ReplicationMemory
 from rules.facts.transaction_memory import OutcomeCounts, TransactionMemory
 from rules.facts.unchanged_since import UnchangedSince
 from service.storage.formats.arrays import (
@@ -192,7 +193,9 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     into[SEQUENCES] = text_of(plain_sequences(memory.sequences))
     put_columns(into, "leadership", leaderships)
     _put_objectives(into, memory.objectives)
-    put_unchanged(into, REPLICATION, memory.replication.padded(len(memory.partitions)))
+    rows = len(memory.partitions)
+    replication = replace(memory.replication.padded(rows), first_seen_us=Column.absent(rows))
+    put_columns(into, REPLICATION, replication)
     into[BROKERS] = text_of(plain_brokers(memory.brokers))
 
 
@@ -241,10 +244,10 @@ def _histories(memory: MemberMemory) -> dict[str, GroupHistory]:
     }
 
 
-def _replication(arrays: Arrays, rows: int) -> UnchangedSince:
-    if f"{REPLICATION}.values" not in arrays:
-        return UnchangedSince.absent(rows)
-    return read_unchanged(arrays, REPLICATION, rows)
+def _replication(arrays: Arrays, rows: int) -> ReplicationMemory:
+    if f"{REPLICATION}.seen_us" not in arrays:
+        return ReplicationMemory.absent(rows)
+    return ReplicationMemory(**read_columns(arrays, REPLICATION, ReplicationMemory, rows))
 
 
 def _put_objectives(into: Arrays, memory: ObjectiveMemory) -> None:

@@ -283,6 +283,14 @@ UNDER_REPLICATED = [
         reason="out_of_sync",
     ),
     Case(
+        id="no-rounds-for-long",
+        because="out of sync before and after two hours that no round saw may be two restarts",
+        observations=(OUT, OUT),
+        seconds=7200,
+        verdict=OK,
+        reason="out_of_sync_briefly",
+    ),
+    Case(
         id="reassigned",
         because="a reassignment adds replicas that are not in sync yet: the time begins anew",
         observations=(OUT, placed(replicas=lists(1, 2, 3, 4))),

@@ -52,6 +52,17 @@ def test_a_restart_does_not_continue_what_was_seen_to_end() -> None:
     assert merge_stored(stored, gone_again).brokers.gone_us == {2: microseconds(at(660))}
 
 
+def test_a_restart_does_not_continue_an_isr_that_was_seen_whole_or_unseen_for_long() -> None:
+    stored = advance(snapshot(**without_2(0)))
+    whole = advance(snapshot(taken_at=at(60)))
+    again = merge_stored(stored, advance(snapshot(**without_2(75)), whole))
+    assert again.replication.since_us.to_list() == [_us(75)] * 3
+    late = merge_stored(stored, advance(snapshot(**without_2(7200))))
+    assert late.replication.since_us.to_list() == [_us(7200)] * 3
+    unseen = advance(snapshot(partitions=partitions(isr=Ragged.of([None] * 3)), taken_at=at(60)))
+    assert merge_stored(stored, unseen).replication.since_us.to_list() == [_us(0)] * 3
+
+
 def silent_without_controller(seconds: float) -> Snapshot:
     answers = frozenset({BrokerId(1), BrokerId(3)})
     return snapshot(
@@ -105,4 +116,5 @@ def _times_of(memory: Memory) -> list[int]:
         *(entry.listed_us for entry in brokers.listed.values()),
         *(term.seen_us for term in brokers.terms),
         *memory.replication.since_us.values.tolist(),
+        *memory.replication.seen_us.values.tolist(),
     ]

@@ -129,6 +129,9 @@ def outliving(memory: Memory) -> Memory:
         members=MemberMemory(groups=histories),
         transactions=TransactionMemory(outcomes=kept),
         brokers=replace(memory.brokers, answered=frozenset()),
+        replication=replace(
+            memory.replication, first_seen_us=Column.absent(len(memory.partitions))
+        ),
         taken_us=0,
     )
 
@@ -232,7 +235,7 @@ def test_a_checkpoint_that_does_not_tell_when_groups_were_at_work_is_read() -> N
 
 
 def test_a_checkpoint_without_brokers_is_read() -> None:
-    older = decode(without("replication.values", without("brokers", CONTENT)), FORMAT).memory
+    older = decode(without("replication.seen_us", without("brokers", CONTENT)), FORMAT).memory
     assert older is not None
     assert older.brokers == BrokerMemory()
     assert not older.replication.since_us.valid.any()

@@ -38,10 +38,11 @@ class _Page:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where partitions live, and whether this round could read the list of topics to its end."""
+    """Where partitions live, and what this round could read of it."""
 
     partitions: Partitions
-    is_complete: bool
+    is_complete: bool  # whether all topics are in it
+    is_read: bool  # False: it is as an earlier round read it
 
 
 @dataclass(slots=True)
@@ -63,13 +64,15 @@ class PlacementReader:
         if pages is None or partitions is None:
             remembered = self._partitions
             return Placement(
-                remembered if remembered is not None else Partitions.none(), is_complete=False
+                remembered if remembered is not None else Partitions.none(),
+                is_complete=False,
+                is_read=False,
             )
         if not len(partitions) and name_pattern is not None:
             _explain_absence(session, name_pattern)
         unreadable = _report_unreadable(session, pages)
         _report_lost_coordinators(session, pages)
-        return Placement(partitions, is_complete=not unreadable)
+        return Placement(partitions, is_complete=not unreadable, is_read=True)
 
     def _placed(
         self, session: Session, pages: list[_Page], name_pattern: Pattern | None

@@ -65,14 +65,14 @@ def describe_gone(view: View, broker: int) -> dict[str, Scalar]:
 
 def missing_replicas(view: View) -> Explained:
     """Return per partition the replicas that are not in sync."""
-    partitions = view.snapshot.partitions
+    partitions = view.snapshot.described
     is_known = partitions.replicas.valid & partitions.isr.valid
     return _explained(view, lambda: _without(partitions.replicas, partitions.isr), is_known)
 
 
 def missing_leaders(view: View) -> Explained:
     """Return per partition without a leader the brokers that could be elected cleanly."""
-    partitions = view.snapshot.partitions
+    partitions = view.snapshot.described
     leaderless = ~partitions.leader.valid & partitions.replicas.valid
     return _explained(view, lambda: _once(list_electable(partitions, leaderless)), leaderless)
 

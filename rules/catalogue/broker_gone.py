@@ -79,7 +79,7 @@ class Why(Reason):
 
 def judge(view: View) -> Judgement:
     """Judge every broker that is registered or holds a replica."""
-    partitions, gone_us = view.snapshot.partitions, view.memory.brokers.gone_us
+    partitions, gone_us = view.snapshot.described, view.memory.brokers.gone_us
     registered = {int(broker.broker_id) for broker in view.snapshot.brokers}
     holding = () if registered else np.unique(partitions.replicas.values).tolist()
     brokers = np.array(sorted({*registered, *gone_us, *holding}), np.int64)
@@ -139,7 +139,7 @@ def _count_offline(view: View, brokers: Int64s) -> _Counts:
 
 def _count_below(view: View, brokers: Int64s) -> _Counts:
     """Count per broker the led partitions below min.insync.replicas that miss only gone brokers."""
-    partitions, missing = view.snapshot.partitions, missing_replicas(view)
+    partitions, missing = view.snapshot.described, missing_replicas(view)
     minimum = partitions.min_insync_replicas
     demanded = np.minimum(minimum.values, partitions.replicas.lengths)
     is_below = minimum.valid & partitions.leader.valid & (partitions.isr.lengths < demanded)

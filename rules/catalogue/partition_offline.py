@@ -57,13 +57,15 @@ class Why(Reason):
     LED = "led"
     NO_LEADER = "no_leader"
     BROKERS_GONE = "brokers_gone"  # no leader: all brokers that could lead it are gone
-    NOT_DESCRIBED = "not_described"  # the metadata response lacks the partition
+    NOT_DESCRIBED = (
+        "not_described"  # this round's metadata lacks the partition, or could not be read
+    )
     LEADER_NOT_REGISTERED = "leader_not_registered"  # the answers of two requests disagree
 
 
 def judge(view: View) -> Judgement:
     """Judge every partition."""
-    partitions = view.snapshot.partitions
+    partitions = view.snapshot.described
     registered = np.array([broker.broker_id for broker in view.snapshot.brokers], np.int64)
     leader, missing = partitions.leader, missing_leaders(view)
     return decide(

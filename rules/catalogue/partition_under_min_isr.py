@@ -58,13 +58,13 @@ class Why(Reason):
     BROKERS_GONE = (
         "brokers_gone"  # below the minimum: all replicas that it misses are on gone brokers
     )
-    ISR_UNKNOWN = "isr_unknown"
+    ISR_UNKNOWN = "isr_unknown"  # this round could not read it
     MINIMUM_UNKNOWN = "minimum_unknown"  # needs DESCRIBE_CONFIGS on the topic
 
 
 def judge(view: View) -> Judgement:
     """Judge every partition."""
-    partitions = view.snapshot.partitions
+    partitions = view.snapshot.described
     minimum, replicas = partitions.min_insync_replicas, partitions.replicas.lengths
     in_sync = Column(partitions.isr.lengths, partitions.isr.valid)
     missing = missing_replicas(view)

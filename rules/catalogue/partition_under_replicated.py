@@ -59,12 +59,12 @@ class Why(Reason):
     OUT_OF_SYNC_BRIEFLY = "out_of_sync_briefly"
     OUT_OF_SYNC = "out_of_sync"
     BROKERS_GONE = "brokers_gone"  # out of sync: all missing replicas are on brokers that are gone
-    ISR_UNKNOWN = "isr_unknown"
+    ISR_UNKNOWN = "isr_unknown"  # this round could not read it
 
 
 def judge(view: View) -> Judgement:
     """Judge every partition."""
-    partitions = view.snapshot.partitions
+    partitions = view.snapshot.described
     replicas = Column(partitions.replicas.lengths, partitions.replicas.valid)
     in_sync = Column(partitions.isr.lengths, partitions.isr.valid)
     since, missing = view.since(view.memory.replication), missing_replicas(view)

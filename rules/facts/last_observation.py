@@ -105,13 +105,14 @@ def remember(
     default); other partitions are forgotten. `high_watermark` is since when the high watermarks are
     unchanged.
     """
-    offsets, partitions = snapshot.offsets, snapshot.partitions
+    offsets, partitions, described = snapshot.offsets, snapshot.partitions, snapshot.described
     rows = np.arange(len(partitions), dtype=np.int64)
     unchanged = UnchangedSince.absent(0) if high_watermark is None else high_watermark
     seen = (
         offsets.leader_epoch.valid & offsets.last_stable_offset.valid & offsets.high_watermark.valid
     )
     now = Column.known(np.full(len(partitions), microseconds(snapshot.taken_at), np.int64))
+    reported = now if snapshot.placement_read else Column.absent(len(partitions))
     fresh = LastObservations(
         partitions=partitions,
         leader=partitions.leader.where(seen),
@@ -120,10 +121,10 @@ def remember(
         last_stable_offset=offsets.last_stable_offset.where(seen),
         high_watermark=offsets.high_watermark.where(seen),
         log_end_offset=offsets.log_end_offset.where(seen),
-        isr=partitions.isr,
-        elr=partitions.elr,
+        isr=described.isr,
+        elr=described.elr,
         observed_at_us=now.where(seen),
-        context=ObservationContext.of(partitions, unchanged.take(rows), now),
+        context=ObservationContext.of(described, unchanged.take(rows), reported),
     )
     fresh = fresh.over(partitions if all_partitions is None else all_partitions)
     if before is None:
@@ -197,13 +198,16 @@ def _keep_older(
     is_stale = old_epoch.valid & fresh.leader_epoch.valid
     is_stale &= fresh.leader_epoch.values < old_epoch.values
     mask = unseen | waits | is_stale
-    if not mask.any():
-        return fresh
     old_leader = before.leader.take(old_row)
     both, same = leader.valid & old_leader.valid, leader.values == old_leader.values
+    # The leader answered, and no broker said who is in sync: that is as it was said under this leader.
+    is_isr_older = ~fresh.context.isr_reported_us.valid & both & same
+    is_isr_older &= fresh.leader_epoch.values == old_epoch.values
+    if not (mask | is_isr_older).any():
+        return fresh
     # An ISR under a leader contains that leader.
     is_isr_reported = unseen & both & same & fresh.isr.holds(leader)
-    combined = _with_older(fresh, before, mask, is_isr_reported=is_isr_reported)
+    combined = _with_older(fresh, before, mask, isr_from=(mask & ~is_isr_reported) | is_isr_older)
     context = combined.context.succeeded(
         mask & both & ~same & fresh.isr.valid,
         fresh.context.isr_reported_us,
@@ -227,13 +231,13 @@ def _with_older(
     before: LastObservations,
     unseen: Bools,
     *,
-    is_isr_reported: Bools | None = None,
+    isr_from: Bools | None = None,
 ) -> LastObservations:
-    """Take the marked rows from the older observations, except an ISR that was reported anew."""
+    """Take the marked rows from the older observations, and their ISR or that of the rows `isr_from`."""
     old_row = matching_rows(fresh.partitions, before.partitions)
     rows = len(before.partitions) + np.arange(len(fresh.partitions), dtype=np.int64)
     places = np.where(unseen, old_row, rows)  # among the older rows, then the fresh ones
-    of_sync = places if is_isr_reported is None else np.where(is_isr_reported, rows, places)
+    of_sync = places if isr_from is None else np.where(isr_from, old_row, rows)
     leaderless = np.where(fresh.context.leaderless_epoch.valid, rows, places)
 
     both = before.joined(fresh)

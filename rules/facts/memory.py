@@ -133,7 +133,7 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         ),
         losses=advance_losses(snapshot, old.losses if old else None),
         sequences=old.sequences if old else SequenceMemory(),
-        replication=advance_replication(snapshot.partitions, now, unchanged.replication),
+        replication=advance_replication(snapshot.described, now, unchanged.replication),
         brokers=advance_brokers(snapshot, now, old.brokers if old else BrokerMemory()),
         taken_us=now,
     )

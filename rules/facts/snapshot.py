@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -67,6 +67,24 @@ class Snapshot:
     assignments: Assignments = field(default_factory=Assignments.unread)
     contact: BrokerContact = field(default_factory=BrokerContact)
     quorum: Quorum = field(default_factory=Quorum)
+    # False: the list of topics could not be read, and `partitions` are as an earlier round read them.
+    placement_read: bool = True
+
+    @property
+    def described(self) -> Partitions:
+        """The partitions as this round read them: names and settings, where it could not read the list.
+
+        Requests go by `partitions`: a remembered leader is as good as any, and rejects what is not its own.
+        """
+        if self.placement_read:
+            return self.partitions
+        partitions = self.partitions
+        return replace(
+            Partitions.named(partitions.index, partitions.topic_ids),
+            internal=partitions.internal,
+            min_insync_replicas=partitions.min_insync_replicas,
+            unclean_election_enabled=partitions.unclean_election_enabled,
+        )
 
     @property
     def groups_complete(self) -> bool:

@@ -51,7 +51,7 @@ def _lengths(lists: Ragged) -> Column:
 
 def _has_leader(snapshot: Snapshot) -> Column:
     """Return 1 where there is a leader, 0 where not; absent for partitions that the answer left out."""
-    placed = snapshot.partitions
+    placed = snapshot.described
     return Column.known(placed.leader.valid.astype(np.int64)).where(placed.replicas.valid)
 
 
@@ -63,7 +63,7 @@ PARTITION_COLUMNS: Final[Mapping[Metric, Callable[[Snapshot], Column]]] = {
     names.LEADER_EPOCH: lambda seen: seen.offsets.leader_epoch,
     names.OPEN_SPAN: lambda seen: seen.offsets.open_span,
     names.UNREPLICATED_SPAN: lambda seen: seen.offsets.unreplicated_span,
-    names.IN_SYNC_REPLICAS: lambda seen: _lengths(seen.partitions.isr),
+    names.IN_SYNC_REPLICAS: lambda seen: _lengths(seen.described.isr),
     names.REPLICAS: lambda seen: _lengths(seen.partitions.replicas),
     names.MIN_INSYNC_REPLICAS: lambda seen: seen.partitions.min_insync_replicas,
     names.HAS_LEADER: _has_leader,

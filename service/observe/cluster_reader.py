@@ -171,6 +171,7 @@ class ClusterReader:
             controller=quorum.leader,
             partitions=partitions,
             placement_complete=placement.is_complete,
+            placement_read=placement.is_read,
             offsets=offsets,
             followed=round_.followed,
             groups=groups,

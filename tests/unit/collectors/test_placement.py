@@ -174,11 +174,13 @@ def test_only_a_list_read_to_its_end_without_errors_is_complete() -> None:
     reader = PlacementReader()
     assert reader.collect(session_with(page(ORDERS)), None).is_complete
     rejected = session_with(page(ORDERS, topic("hidden", error=29)))
-    assert not reader.collect(rejected, None).is_complete
+    hidden = reader.collect(rejected, None)
+    assert (hidden.is_complete, hidden.is_read) == (False, True)
     assert [(gap.topic, gap.cause) for gap in rejected.gaps] == [
         ("hidden", GapCause.NOT_AUTHORIZED)
     ]
-    assert not reader.collect(session_with(Failure(GapCause.TIMEOUT, "late")), None).is_complete
+    remembered = reader.collect(session_with(Failure(GapCause.TIMEOUT, "late")), None)
+    assert (remembered.is_complete, remembered.is_read) == (False, False)
 
 
 def test_groups_of_a_leaderless_offsets_partition_are_a_gap_also_behind_a_filter() -> None:

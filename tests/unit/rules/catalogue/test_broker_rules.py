@@ -264,6 +264,7 @@ def test_broker_silent(case: Case) -> None:
 
 
 OUT = placed(isr=lists(1, 2))
+NOT_READ = {"placement_complete": False, "placement_read": False}
 UNDER_REPLICATED = [
     Case(id="whole", because="three of three", verdict=OK, reason="in_sync"),
     Case(
@@ -305,6 +306,22 @@ UNDER_REPLICATED = [
         seconds=600,
         verdict=UNKNOWN,
         reason="isr_unknown",
+    ),
+    Case(
+        id="not-read",
+        because="an ISR of an earlier round says nothing of this one, however long it was so before",
+        observations=(OUT, OUT, OUT | NOT_READ),
+        seconds=600,
+        verdict=UNKNOWN,
+        reason="isr_unknown",
+    ),
+    Case(
+        id="not-read-in-between",
+        because="nor does it prove that nothing changed in between",
+        observations=(OUT, OUT | NOT_READ, OUT | NOT_READ, OUT),
+        seconds=300,
+        verdict=OK,
+        reason="out_of_sync_briefly",
     ),
     Case(
         id="gone",
@@ -352,3 +369,16 @@ def test_findings_of_partitions_name_the_broker_that_is_gone(
         "gone_ms": timedelta(seconds=15) // timedelta(milliseconds=1),
     }
     assert said.evidence["gone_brokers"] == [row]
+
+
+@pytest.mark.parametrize("seen", [HERE, OFFLINE, BELOW, OTHERS_COULD_LEAD])
+@pytest.mark.parametrize("judge", [partition_offline.judge, partition_under_min_isr.judge])
+def test_placement_of_an_earlier_round_is_not_judged(judge: Judge, seen: dict[str, Any]) -> None:
+    case = Case(
+        id="",
+        because="",
+        observations=(seen, seen | NOT_READ),
+        verdict=UNKNOWN,
+        reason="",
+    )
+    assert judged(judge, case).verdict is UNKNOWN

@@ -132,6 +132,18 @@ def test_a_partition_that_was_seen_takes_the_newer_observation() -> None:
     )
 
 
+def test_an_isr_that_was_not_read_anew_keeps_the_time_at_which_it_was() -> None:
+    before = remember(one(0))
+    now = remember(replace(one(30, high_watermark=[200]), placement_read=False), before)
+    assert observe(now, 0).observed_at_us == microseconds(30)
+    assert observe(now, 0).isr == (1, 2, 3)
+    assert now.context.isr_reported_us.to_list() == [microseconds(0)]
+    another_epoch = replace(one(30, leader_epoch=[6]), placement_read=False)
+    ended = epoch_ends((0, 5, 100))
+    changed = remember(replace(another_epoch, epoch_ends=ended), before)
+    assert observe(changed, 0).isr is None
+
+
 def test_each_partition_is_remembered_by_itself() -> None:
     before = remember(snapshot(offsets=offsets(3, high_watermark=[110, 120, 130])))
     half = offsets(3, high_watermark=[111, None, 131])

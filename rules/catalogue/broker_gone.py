@@ -23,7 +23,8 @@ Thresholds:
 False positives:
     A broker that was removed on purpose while partitions were still assigned to it. One without
     replicas, as after a decommission, is not reported. While nothing of the cluster can be reached
-    no broker counts as gone: that is `observation_stale`.
+    no broker counts as gone: that is `observation_stale`. While a round cannot list all topics, and
+    none of the listed ones has a replica on it, it is UNKNOWN: its replicas may have been moved.
 
 Runbook:
     `address` is where the broker was last registered, `listed_before_ms` how long ago. Check there
@@ -73,6 +74,7 @@ class Why(Reason):
     PARTITIONS_OFFLINE = "partitions_offline"  # nobody else can lead some of its partitions
     PARTITIONS_UNDER_MIN_ISR = "partitions_under_min_isr"  # some reject acks=all without it
     REPLICAS_MISSING = "replicas_missing"  # redundancy only
+    REPLICAS_UNKNOWN = "replicas_unknown"  # none, as far as the round could list topics
     NONE_REGISTERED = "none_registered"  # the answer lists no broker at all, and came from one
     ANSWERS_DISAGREE = "answers_disagree"  # another answer shows it leading or in sync
 
@@ -86,6 +88,8 @@ def judge(view: View) -> Judgement:
     since = Column.of(gone_us.get(broker) for broker in brokers.tolist())
     offline, below = _count_offline(view, brokers), _count_below(view, brokers)
     none_registered = np.full(len(brokers), not registered)
+    replicas = _count(partitions.replicas, brokers)
+    is_placed = (replicas > 0) | view.snapshot.placement_complete
     labels = tuple(
         {"cluster": view.snapshot.cluster, "broker": str(broker)} for broker in brokers.tolist()
     )
@@ -95,6 +99,7 @@ def judge(view: View) -> Judgement:
         [
             Case(none_registered, Verdict.UNKNOWN, Why.NONE_REGISTERED),
             Case(~since.valid, Verdict.OK, Why.REGISTERED),
+            Case(~is_placed, Verdict.UNKNOWN, Why.REPLICAS_UNKNOWN),
             Case(contradicts_gone(partitions, brokers), Verdict.UNKNOWN, Why.ANSWERS_DISAGREE),
             Case(offline.lasting > 0, Verdict.BREACH, Why.PARTITIONS_OFFLINE),
             Case(below.lasting > 0, Verdict.BREACH, Why.PARTITIONS_UNDER_MIN_ISR),
@@ -103,9 +108,9 @@ def judge(view: View) -> Judgement:
         (Verdict.BREACH, Why.REPLICAS_MISSING),
         {
             "gone_ms": view.unchanged_ms(since),
-            "replicas": Column.known(_count(partitions.replicas, brokers)),
-            "offline_partitions": Column.known(offline.now),
-            "partitions_under_min_isr": Column.known(below.now),
+            "replicas": Column.known(replicas).where(is_placed),
+            "offline_partitions": Column.known(offline.now).where(is_placed),
+            "partitions_under_min_isr": Column.known(below.now).where(is_placed),
         },
         details=lambda position: _last_listed(view, int(brokers[position])),
     )

@@ -44,6 +44,7 @@ def lists(*brokers: int) -> Ragged:
 
 
 NO_ONE = Column.of([None])
+NOT_READ = {"placement_complete": False, "placement_read": False}
 REDUNDANCY = WITHOUT_2 | placed(isr=lists(1, 3))
 # As brokers with ELR report it: the same broker in two lists.
 OFFLINE = WITHOUT_2 | placed(
@@ -146,6 +147,22 @@ GONE = [
         seconds=600,
         verdict=UNKNOWN,
         reason="answers_disagree",
+    ),
+    Case(
+        id="in-no-listed-partition",
+        because="its replicas may have been moved, or be of a topic that could not be listed",
+        observations=(REDUNDANCY, UNPLACED | {"placement_complete": False}),
+        seconds=600,
+        verdict=UNKNOWN,
+        reason="replicas_unknown",
+    ),
+    Case(
+        id="placement-of-an-earlier-round",
+        because="nor does an earlier round say which replicas it has now",
+        observations=(REDUNDANCY, REDUNDANCY | NOT_READ),
+        seconds=600,
+        verdict=UNKNOWN,
+        reason="replicas_unknown",
     ),
     Case(
         id="nobody",
@@ -264,7 +281,6 @@ def test_broker_silent(case: Case) -> None:
 
 
 OUT = placed(isr=lists(1, 2))
-NOT_READ = {"placement_complete": False, "placement_read": False}
 UNDER_REPLICATED = [
     Case(id="whole", because="three of three", verdict=OK, reason="in_sync"),
     Case(

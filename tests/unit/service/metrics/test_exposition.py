@@ -165,6 +165,8 @@ def test_no_leader_is_a_zero_and_an_unplaced_partition_is_absent() -> None:
     found = rendered(snapshot(partitions=placed))
     leaders = labelled(found, "tidemark_kafka_partition_has_leader", "partition")
     assert leaders == {("0",): 1.0, ("1",): 0.0}
+    remembered = rendered(snapshot(partitions=placed, placement_read=False))
+    assert labelled(remembered, "tidemark_kafka_partition_has_leader", "partition") == {}
 
 
 def test_a_duration_that_is_no_number_has_no_sample() -> None:

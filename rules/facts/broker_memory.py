@@ -113,13 +113,16 @@ def advance_brokers(snapshot: Snapshot, now_us: int, old: BrokerMemory) -> Broke
 
 
 def merge_brokers(stored: BrokerMemory, seen: BrokerMemory) -> BrokerMemory:
-    """Merge the stored memory of an earlier process; what was seen to be well since then is well."""
-    seen_well = seen.listed.keys() if seen.listed else ()
+    """Merge the stored memory of an earlier process; what was seen to be well since then is well.
+
+    Gone brokers that were not missed are kept: the next complete list decides whether they have replicas.
+    """
+    gone = {broker: at for broker, at in stored.gone_us.items() if broker not in seen.listed}
     return BrokerMemory(
         listed={**stored.listed, **seen.listed},
         gone_us={
-            broker: at if broker in seen_well else min(at, stored.gone_us.get(broker, at))
-            for broker, at in seen.gone_us.items()
+            **gone,
+            **{broker: min(at, gone.get(broker, at)) for broker, at in seen.gone_us.items()},
         },
         silent_us={
             broker: at if broker in seen.answered else min(at, stored.silent_us.get(broker, at))

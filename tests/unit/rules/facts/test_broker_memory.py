@@ -44,6 +44,14 @@ def test_a_restart_continues_the_times_of_what_is_still_so() -> None:
     assert merged.brokers.listed.keys() == {1, 3}
 
 
+def test_a_restart_continues_a_gone_broker_whose_topics_were_not_listed_yet() -> None:
+    stored = advance(snapshot(**without_2(0)))
+    unlisted = merge_stored(stored, advance(snapshot(**without_2(60, is_complete=False, topics=0))))
+    assert advance(snapshot(**without_2(75)), unlisted).brokers.gone_us == {2: _us(0)}
+    moved = snapshot(**without_2(75, topics=0))
+    assert advance(moved, unlisted).brokers.gone_us == {}
+
+
 def test_a_restart_does_not_continue_what_was_seen_to_end() -> None:
     stored = advance(snapshot(**without_2(0)))
     back = advance(snapshot(taken_at=at(600)))

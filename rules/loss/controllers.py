@@ -1,8 +1,9 @@
 """What controllers' logs are about, and how far they were read: what is not in them did not happen.
 
 An active KRaft controller logs each unclean election when it decides it. Where its log was read beyond
-the last observation before a change and contains none, the election was clean. A ZooKeeper controller
-logs no elections, and is not reported as the active one.
+the last observation before a change and contains none, the election was clean, provided that no other
+controller can have decided it: none became active since the round before that observation. A ZooKeeper
+controller logs no elections, and is not reported as the active one.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from rules.facts.broker_log import LogEvent, UncleanChange
-from rules.facts.column import Bools, Int64s
+from rules.facts.column import Bools
 from rules.facts.identity import BrokerId, TopicId
-from rules.facts.last_observation import microseconds
+from rules.facts.last_observation import LastObservations, microseconds
 from rules.facts.partitions import Partitions
 from rules.facts.times import CLOCKS_AGREE_US
 from rules.view import View
@@ -28,10 +31,24 @@ def controllers_read(view: View) -> Mapping[BrokerId, int]:
     return latest
 
 
-def is_read_since(view: View, timestamps_us: Int64s) -> Bools:
-    """Mark the times after which a line of the active controller was read."""
-    read: Bools = timestamps_us < _wrote_us(view) + CLOCKS_AGREE_US
-    return read
+def is_read_since(view: View, before: LastObservations) -> Bools:
+    """Mark the observations since which one controller was active, and wrote a line that was read."""
+    is_written = before.observed_at_us.values < _wrote_us(view) + CLOCKS_AGREE_US
+    return is_written & _is_of_one_term(view, before)
+
+
+def _is_of_one_term(view: View, before: LastObservations) -> Bools:
+    """Mark the observations that are later than a round in which the present controller was active.
+
+    A round queries the quorum last: in the round of an observation another controller may have decided
+    elections before. An observation between two rounds counts as one of the round that read its ISR.
+    """
+    quorum, terms = view.snapshot.quorum, view.memory.brokers.terms
+    if not terms or quorum.leader_epoch != terms[-1].leader_epoch:
+        return np.zeros(len(before.observed_at_us), np.bool_)
+    read_us = before.context.isr_reported_us
+    is_later = read_us.valid & (read_us.values > terms[-1].seen_us)
+    return is_later & (before.observed_at_us.values > terms[-1].seen_us)
 
 
 def _wrote_us(view: View) -> int:
@@ -40,7 +57,7 @@ def _wrote_us(view: View) -> int:
     Lines of earlier rounds count only while every source is read: such a round read the log for a short
     time after it had observed the cluster.
     """
-    active, log = view.snapshot.controller, view.snapshot.broker_log
+    active, log = view.snapshot.quorum.leader, view.snapshot.broker_log
     if active is None or log.is_behind or not log.is_read:
         return 0
     whole = [

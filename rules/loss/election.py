@@ -68,7 +68,7 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     not_known &= is_old | stalled | ~_is_explained(changes, not_known)
     not_known |= was_seen_out_of_sync(changes, may)
     unclean, last_known = _logged_unclean(changes)
-    not_known &= ~is_read_since(view, before.observed_at_us.values)
+    not_known &= ~is_read_since(view, before)
     not_known |= last_known | (unclean & is_own)
     not_known &= ~_is_only_replica(changes)
     elections = np.where(

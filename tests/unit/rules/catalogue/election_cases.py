@@ -14,6 +14,7 @@ from tests.factories import at, offsets
 from tests.unit.rules.catalogue.loss_observations import (
     ALONE,
     UNCLEAN_ALLOWED,
+    controlled_by,
     controller_wrote,
     led_by_1,
     led_by_2,
@@ -113,22 +114,22 @@ ELECTIONS: Final = {
     "its-controller-wrote-of-none": Case(
         because="the active controller's log is read, and tells of no unclean election",
         observations=(
-            ALONE,
-            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(9),
+            *(ALONE, ALONE),
+            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(24),
         ),
     ),
     "its-controller-wrote-before": Case(
         because="what the active controller wrote since the last observation is not read yet",
         observations=(
-            ALONE,
-            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(-9),
+            *(ALONE, ALONE),
+            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(6),
         ),
         breaches={"possibly": "election_not_known"},
     ),
     "its-controller-wrote-of-none-while-it-was-read": Case(
         because="it wrote after the last observation; in this round its log could not be read",
         observations=(
-            ALONE | controller_wrote(1),
+            *(ALONE, ALONE | controller_wrote(16)),
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
             | log_of_controller(error="it is gone"),
         ),
@@ -137,36 +138,55 @@ ELECTIONS: Final = {
     "a-line-of-its-controller-was-not-understood": Case(
         because="it may be the one about this election",
         observations=(
-            ALONE,
+            *(ALONE, ALONE),
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
-            | controller_wrote(9, unparsed=1),
+            | controller_wrote(24, unparsed=1),
         ),
         breaches={"possibly": "election_not_known"},
     ),
     "the-log-of-a-broker-is-gone-and-not-that-of-its-controller": Case(
         because="the controller's own is read",
         observations=(
-            ALONE,
+            *(ALONE, ALONE),
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
             | log_of_controller(
                 LogSource(name="broker-1", error="it is gone"),
-                controllers=((BrokerId(100), at(9)),),
+                controllers=((BrokerId(1), at(24)),),
             ),
         ),
+    ),
+    "another-controller-may-have-decided": Case(
+        because="the present one was first active in the round that observed the leader last",
+        observations=(
+            *(ALONE | controlled_by(101, epoch=3), ALONE),
+            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(24),
+        ),
+        breaches={"possibly": "election_not_known"},
+    ),
+    "nobody-knows-who-decided": Case(
+        because="the last round had no time left for the quorum",
+        observations=(
+            *(ALONE, ALONE),
+            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
+            | controller_wrote(24)
+            | controlled_by(None),
+        ),
+        breaches={"possibly": "election_not_known"},
     ),
     "another-controller-wrote": Case(
         because="the log of the active controller is not read",
         observations=(
-            ALONE,
-            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(9, node=101),
+            *(ALONE, ALONE),
+            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
+            | controller_wrote(24, node=101),
         ),
         breaches={"possibly": "election_not_known"},
     ),
     "its-controller-wrote-of-none-and-records-are-gone": Case(
         because="what is missing is missing, whatever nobody wrote",
         observations=(
-            ALONE,
-            led_by_2(73, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(9),
+            *(ALONE, ALONE),
+            led_by_2(73, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(24),
         ),
         breaches={"committed": "lost", "unclean": "lost"},
     ),

@@ -12,6 +12,7 @@ from rules.catalogue import (
     unreplicated_records_lost,
 )
 from rules.facts.broker_log import BrokerLog, LogSource
+from rules.facts.brokers import ControllerState, Quorum
 from rules.facts.column import Column, Ragged
 from rules.facts.identity import BrokerId
 from rules.facts.snapshot import Snapshot
@@ -86,8 +87,17 @@ def unanswered(leader: int, *, isr: tuple[int, ...]) -> dict[str, Any]:
     return {**placed(leader, isr=isr), "offsets": unseen_offsets(1)}
 
 
-def controller_wrote(second: float, *, node: int = 100, **more: Any) -> dict[str, Any]:
-    """Return that a line of a controller was read in a round; the active one is 100."""
+def controlled_by(node: int | None, *, epoch: int = 4) -> dict[str, Any]:
+    """Return who is the active controller; None: it could not be queried. Else it is 1 in epoch 4."""
+    if node is None:
+        return {"quorum": Quorum()}
+    leader = BrokerId(node)
+    quorum = Quorum(state=ControllerState.ACTIVE, leader=leader, leader_epoch=epoch)
+    return {"quorum": quorum}
+
+
+def controller_wrote(second: float, *, node: int = 1, **more: Any) -> dict[str, Any]:
+    """Return that a line of a controller was read in a round."""
     wrote = (BrokerId(node), at(0) + timedelta(seconds=second))
     return log_of_controller(controllers=(wrote,), **more)
 
@@ -95,7 +105,7 @@ def controller_wrote(second: float, *, node: int = 100, **more: Any) -> dict[str
 def log_of_controller(*others: LogSource, **told: Any) -> dict[str, Any]:
     """Return how the log of the active controller was read in a round, and those of others."""
     log = BrokerLog(is_read=True, sources=(LogSource(name="controller", **told), *others))
-    return {"broker_log": log, "controller": BrokerId(100)}
+    return {"broker_log": log}
 
 
 def rounds(*observations: dict[str, Any]) -> list[Snapshot]:

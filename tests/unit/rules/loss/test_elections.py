@@ -6,14 +6,18 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import pytest
 
+from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.broker_log import BrokerLog, LogEvent, LogSource, UncleanChange
-from rules.facts.column import Ragged
+from rules.facts.column import Column, Ragged
 from rules.facts.identity import BrokerId
+from rules.facts.last_observation import microseconds, overlay_observations
 from rules.verdict import Severity
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from tests.factories import at, offsets, topic_id
+from tests.unit.rules.catalogue.loss_observations import controlled_by
 from tests.unit.rules.loss.playing import POSSIBLY, play, played
 from tests.unit.rules.loss.replica_lines import (
     CLEAN,
@@ -95,14 +99,50 @@ def test_a_replica_that_came_back_into_the_isr_before_the_change_was_in_sync() -
     assert [one.rule for one in play(before, after | written(*again))] == [POSSIBLY]
 
 
-def test_an_isr_that_shrank_is_no_unclean_election_where_the_controller_wrote_of_none() -> None:
-    before, after = CLEAN
-    wrote = (BrokerId(100), at(0) + timedelta(seconds=12))
+def wrote_of_none(node: int) -> dict[str, Any]:
+    """Return a line of the old leader about its ISR, and how far a controller's log was read."""
+    wrote = (BrokerId(node), at(0) + timedelta(seconds=27))
     sources = (LogSource(name="controller", controllers=(wrote,)),)
-    log = BrokerLog(is_read=True, events=(alone(),), sources=sources)
-    for active, is_reported in ((100, False), (101, True), (None, True)):
-        observation = after | {"broker_log": log, "controller": active}
-        assert bool(play(before, observation)) is is_reported
+    return {"broker_log": BrokerLog(is_read=True, events=(alone(20),), sources=sources)}
+
+
+@pytest.mark.parametrize(
+    ("quorums", "is_reported"),
+    [
+        pytest.param(((100, 4), (100, 4), (100, 4)), False, id="the-active-one-all-the-time"),
+        pytest.param(((101, 3), (100, 4), (100, 4)), True, id="since-the-round-before-the-change"),
+        pytest.param(((100, 4), (100, 4), (101, 5)), True, id="not-any-more"),
+        pytest.param(((100, 4), (101, 5), (100, 6)), True, id="again"),
+        pytest.param(((100, 4), (100, 4), (None, 4)), True, id="nobody-knows-now"),
+        pytest.param(((None, 4), (None, 4), (100, 4)), True, id="nobody-knows-since-when"),
+        pytest.param(((100, 4), (None, 4), (100, 4)), False, id="in-the-same-epoch-as-before"),
+    ],
+)
+def test_an_isr_that_shrank_is_no_unclean_election_where_the_controller_wrote_of_none(
+    quorums: tuple[tuple[int | None, int], ...], *, is_reported: bool
+) -> None:
+    before, after = CLEAN
+    observations = [before, before, after | wrote_of_none(100)]
+    active = [controlled_by(node, epoch=epoch) for node, epoch in quorums]
+    seen = [{**one, **quorum} for one, quorum in zip(observations, active, strict=True)]
+    assert bool(play(*seen)) is is_reported
+
+
+def test_an_observation_between_rounds_is_of_the_controller_before_its_round() -> None:
+    before, after = CLEAN
+    _, memory = played(before)
+    offset = Column.of([73])
+    light = AtRiskObservations(
+        partitions=memory.partitions,
+        row=np.zeros(1, np.int64),
+        leader_epoch=np.full(1, 5),
+        last_stable_offset=offset,
+        high_watermark=offset,
+        log_end_offset=offset,
+        observed_at_us=np.full(1, microseconds(at(1))),
+    )
+    finer = replace(memory, observations=overlay_observations(memory.observations, light))
+    assert [one.rule for one in play(after | wrote_of_none(1), memory=finer, first=1)] == [POSSIBLY]
 
 
 def test_a_reassignment_that_is_over_was_not_written_of_by_the_old_leader() -> None:

@@ -118,7 +118,7 @@ CASES: Final = {
     ),
     "its-controller-wrote-of-none": Case(
         because="what the active controller did not write did not happen",
-        observations=(BOTH, nobody(1), after(7) | controller_wrote(40)),
+        observations=(BOTH, BOTH, nobody(1), after(7) | controller_wrote(55)),
         reason=None,
     ),
     "died-alone": Case(

@@ -21,9 +21,10 @@ from rules.facts.identity import Broker, BrokerId
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 ANSWER_SECONDS: Final = 2.0  # of the first broker, and again of the others together
-OTHERS: Final = 2  # brokers that are queried when the first one does not answer
+MOST_QUERIED: Final = 3  # brokers; the others only when the first one does not answer
 # NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT and NOT_CONTROLLER: the broker reached no active controller.
 NOT_REACHED: Final = frozenset({6, 7, 41})
+NO_TIME: Final = Failure(GapCause.TIMEOUT, "the round has no time left for it")
 _TOPIC: Final = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
 
 
@@ -32,15 +33,17 @@ def collect(session: Session) -> Quorum:
 
     It takes no more than four seconds, and nothing of a round that has no time left.
     """
-    brokers = session.ready_brokers()
+    brokers = session.ready_brokers()[:MOST_QUERIED]
     if not brokers:
         failure = Failure(GapCause.UNREACHABLE, "no broker could be queried")
         return _not_known(session, failure)
     if not _has_time(session):
-        return _not_known(session, Failure(GapCause.TIMEOUT, "the round has no time left for it"))
+        return _not_known(session, NO_TIME)
     responses = _exchange(session, brokers[:1])
-    if _is_unanswered(responses[0]) and _has_time(session):
-        responses += _exchange(session, brokers[1 : 1 + OTHERS])
+    if _is_unanswered(responses[0]) and brokers[1:]:
+        if not _has_time(session):
+            return _not_known(session, NO_TIME)
+        responses += _exchange(session, brokers[1:])
     for response in responses:
         if not _is_unanswered(response):
             return _quorum(session, response.read())
@@ -91,10 +94,9 @@ def _unanswered(session: Session, responses: list[Response]) -> Quorum:
     failure = responses[0].failure or Failure(
         GapCause.TIMEOUT, f"{brokers[0]} reached no active controller"
     )
-    unknown = _not_known(session, failure)
-    if session.answered.issuperset(broker.broker_id for broker in brokers):
-        return Quorum(state=ControllerState.NO_ANSWER)
-    return unknown
+    not_known = _not_known(session, failure)
+    is_absent = session.answered.issuperset(broker.broker_id for broker in brokers)
+    return Quorum(state=ControllerState.NO_ANSWER) if is_absent else not_known
 
 
 def _not_known(session: Session, failure: Failure) -> Quorum:

@@ -14,6 +14,7 @@ from rules.facts.gap import GapCause
 from rules.facts.identity import BrokerId
 from tests.factories import broker
 from tests.unit.collectors.fake_pool import Prepared, session_of
+from tests.unit.collectors.scripted_pool import scripted
 from tests.unit.collectors.wire.messages import answer, part
 
 FIRST, SECOND = broker(1), broker(2)
@@ -84,6 +85,19 @@ def test_a_shorter_limit_of_requests_is_no_lack_of_time() -> None:
 def test_without_time_nothing_is_concluded() -> None:
     made = session(LATE)
     made.limits = Limits(round_seconds=1.0)
+    assert collect(made).state is ControllerState.NOT_KNOWN
+    assert [gap.cause for gap in made.gaps] == [GapCause.TIMEOUT]
+
+
+def test_one_silent_broker_proves_nothing_where_no_time_is_left_for_the_others() -> None:
+    """It may be cut off from the controllers alone."""
+
+    def respond(*_: object) -> Failure:
+        made.began -= made.limits.round_seconds
+        return LATE
+
+    made, _ = scripted([FIRST, SECOND], respond)
+    made.answered = {FIRST.broker_id, SECOND.broker_id}
     assert collect(made).state is ControllerState.NOT_KNOWN
     assert [gap.cause for gap in made.gaps] == [GapCause.TIMEOUT]
 

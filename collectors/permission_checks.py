@@ -6,6 +6,8 @@ names are made up, one of each kind that the ACLs distinguish, and tried beside 
 on an empty cluster, for super users, client certificates and denials alike, and on every broker, as each
 decides for itself. An authorizer decides by operation and resource, never by request: one request stands
 for all that need the same permission.
+DESCRIBE on Cluster is tried by reading the ACLs, which each broker answers by itself: DescribeQuorum is passed on
+to the active controller, and without one brokers answer nothing behind it.
 Without DESCRIBE on Cluster the ACLs cannot be read: one name is made up then, and a denial of a single name
 that is not listed would not be noticed.
 Source: KIP-140 and KIP-290 (patterns), `KafkaApis` of the broker (order of the checks).
@@ -22,12 +24,11 @@ from typing import Any, Final, assert_never
 
 from collectors.name_scope import EVERY, NameScope
 from collectors.permission_requests import attempt
-from collectors.quorum import METADATA_TOPIC
-from collectors.session import Request, Session, body_of
+from collectors.session import Request, Session
 from collectors.translate import left_out
 from collectors.visibility import ids_to_try, patterns_body
 from collectors.wire import codec
-from collectors.wire.api import DESCRIBE_ACLS, DESCRIBE_QUORUM
+from collectors.wire.api import DESCRIBE_ACLS
 from collectors.wire.failure import Failure
 from rules.facts.permissions import NEEDED, NeededPermission, ResourceType
 
@@ -38,6 +39,7 @@ _DENIED: Final = frozenset(
 _SECURITY_DISABLED: Final = 54
 _ANY_TYPE: Final = 1
 _TYPES: Final = {ResourceType.TOPIC: 2, ResourceType.GROUP: 3, ResourceType.TRANSACTIONAL_ID: 5}
+NO_BROKER: Final = "no broker could be queried"
 MADE_UP: Final = "-tidemark-"  # in each name that is made up
 _LETTERS: Final = string.ascii_letters + string.digits  # every kind of name may have these
 _PREFIXED: Final = 4
@@ -113,6 +115,7 @@ class _Acls:
     patterns: tuple[Any, ...] | None
     has_authorizer: bool | None
     is_denied: bool = False
+    why: str = "no usable answer to DescribeAcls"  # they could not be read
 
 
 def check_permissions(session: Session, observed: Observed) -> Permissions:
@@ -130,14 +133,18 @@ def _read_acls(session: Session) -> _Acls:
     ]
     read = [response.read() for response in session.exchange(requests)]
     answers = [answer for answer in read if not isinstance(answer, Failure)]
-    if not answers or len(answers) < len(read):
-        return _Acls(None, None)
+    failures = [answer for answer in read if isinstance(answer, Failure)]
     codes = {int(answer.error_code) for answer in answers}
+    if codes & _DENIED:
+        return _Acls(None, has_authorizer=True, is_denied=True)
+    if failures:
+        return _Acls(None, None, why=failures[0].why)
+    if not answers:
+        return _Acls(None, None, why=NO_BROKER)
     if codes == {_SECURITY_DISABLED}:
         return _Acls((), has_authorizer=False)
     if not codes <= {codec.NO_ERROR, _SECURITY_DISABLED}:
-        is_denied = bool(codes & _DENIED)
-        return _Acls(None, has_authorizer=is_denied or None, is_denied=is_denied)
+        return _Acls(None, None)
     return _Acls(
         tuple(each for answer in answers for each in answer.resources), has_authorizer=True
     )
@@ -148,7 +155,7 @@ def _check(
 ) -> PermissionCheck:
     scope = observed.scope_of(needed)
     if needed.resource is ResourceType.CLUSTER:
-        return _check_cluster(session, needed, acls)
+        return _check_cluster(needed, acls)
     existing = [] if needed.name else observed.existing(needed.resource)
     names = _names_to_try(needed.resource, scope, existing, acls)
     if names is None:
@@ -199,7 +206,7 @@ def _outcome(needed: NeededPermission, scope: NameScope, answers: _Answers) -> P
         )
     if answers.failures or not answers.brokers:
         failures = answers.failures
-        why = failures[0].why if failures else "no broker could be queried"
+        why = failures[0].why if failures else NO_BROKER
         return PermissionCheck(needed=needed, scope=scope, outcome=Outcome.NOT_TRIED, why=why)
     return PermissionCheck(needed=needed, scope=scope, outcome=Outcome.ALLOWED)
 
@@ -213,20 +220,13 @@ def _shown(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(shown) - {EVERY}))
 
 
-def _check_cluster(session: Session, needed: NeededPermission, acls: _Acls) -> PermissionCheck:
-    """Two requests need it: DescribeAcls, which every broker has, and DescribeQuorum (Kafka 3.3)."""
-    topic = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
-    answer = session.request_any(DESCRIBE_QUORUM, body_of(DESCRIBE_QUORUM, topics=[topic]))
-    is_denied = acls.is_denied
-    if not isinstance(answer, Failure):
-        is_denied |= int(answer.error_code) in _DENIED
-    is_allowed = acls.patterns is not None
-    outcome = Outcome.ALLOWED if is_allowed else Outcome.NOT_TRIED
-    why = None
-    if outcome is Outcome.NOT_TRIED:
-        why = answer.why if isinstance(answer, Failure) else "no usable answer to DescribeAcls"
-    if is_denied:
+def _check_cluster(needed: NeededPermission, acls: _Acls) -> PermissionCheck:
+    if acls.is_denied:
         outcome, why = Outcome.DENIED, None
+    elif acls.patterns is None:
+        outcome, why = Outcome.NOT_TRIED, acls.why
+    else:
+        outcome, why = Outcome.ALLOWED, None
     return PermissionCheck(needed=needed, scope=NameScope(), outcome=outcome, why=why)
 
 

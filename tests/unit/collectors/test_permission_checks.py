@@ -19,7 +19,7 @@ from collectors.permission_checks import (
     Permissions,
     check_permissions,
 )
-from collectors.wire.api import DESCRIBE_ACLS, DESCRIBE_GROUPS, METADATA, Api
+from collectors.wire.api import DESCRIBE_ACLS, DESCRIBE_GROUPS, DESCRIBE_QUORUM, METADATA, Api
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
 from rules.facts.identity import Broker
@@ -196,6 +196,34 @@ def test_without_describe_on_the_cluster_the_others_are_tried_all_the_same() -> 
     assert checks["describe_cluster"].outcome is Outcome.DENIED
     assert checks["describe_groups"].outcome is Outcome.ALLOWED
     assert (permissions.reads_acls, permissions.has_authorizer) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        pytest.param(acls(), acls(), (Outcome.ALLOWED, None), id="both-answer"),
+        pytest.param(acls(), SILENT, (Outcome.NOT_TRIED, SILENT.why), id="one-is-silent"),
+        pytest.param(
+            SILENT,
+            acls(error=CLUSTER_AUTHORIZATION_FAILED),
+            (Outcome.DENIED, None),
+            id="one-denies",
+        ),
+    ],
+)
+def test_describe_on_the_cluster_is_tried_by_what_no_broker_passes_on_to_the_controller(
+    first: bytes | Failure, second: bytes | Failure, expected: tuple[Outcome, str | None]
+) -> None:
+    def respond(asked: Broker, api: Api, _: Any) -> bytes | Failure:
+        if api is DESCRIBE_ACLS:
+            return first if asked == FIRST else second
+        return SILENT
+
+    session, pool = scripted([FIRST, SECOND], respond)
+    permissions = check_permissions(session, Observed())
+    [found] = [each for each in permissions.checks if each.needed.key == "describe_cluster"]
+    assert (found.outcome, found.why) == expected
+    assert pool.of(DESCRIBE_QUORUM) == []
 
 
 def test_no_authorizer_is_said() -> None:

@@ -6,7 +6,7 @@ a broker has says which one it is at least.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,6 +15,7 @@ from collectors.wire import api
 from collectors.wire.api import Api
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
+from rules.facts.identity import Broker
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,28 +62,39 @@ class CapabilityCheck:
         return release is not None and _numbers(release) >= _numbers(self.capability.api.since)
 
 
-def check_capabilities(session: Session) -> tuple[CapabilityCheck, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What the connected brokers have and lack; without any, nothing is known of a request."""
+
+    brokers: tuple[int, ...]  # ids
+    checks: tuple[CapabilityCheck, ...]
+
+    @property
+    def oldest_release(self) -> str | None:
+        """Return the release that every connected broker has at least; None: not even the first."""
+        if not self.brokers:
+            return None
+        offered = [check.capability.api.since for check in self.checks if not check.missing_at]
+        return max(offered, key=_numbers, default=None)
+
+
+def check_capabilities(session: Session) -> Capabilities:
     """Return for each request which of the connected brokers lack it; nothing is sent."""
     brokers = session.ready_brokers()
-    return tuple(
+    checks = tuple(
         CapabilityCheck(
             capability=capability,
-            missing_at=tuple(
-                sorted(
-                    int(broker.broker_id)
-                    for broker in brokers
-                    if _is_missing(session.version(broker, capability.api))
-                )
+            missing_at=_ids(
+                broker for broker in brokers if _is_missing(session.version(broker, capability.api))
             ),
         )
         for capability in CAPABILITIES
     )
+    return Capabilities(brokers=_ids(brokers), checks=checks)
 
 
-def oldest_release(checks: Sequence[CapabilityCheck]) -> str | None:
-    """Return the release that every connected broker has at least; None: not even the first."""
-    offered = [check.capability.api.since for check in checks if not check.missing_at]
-    return max(offered, key=_numbers, default=None)
+def _ids(brokers: Iterable[Broker]) -> tuple[int, ...]:
+    return tuple(sorted(int(broker.broker_id) for broker in brokers))
 
 
 def _numbers(release: str) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from collectors import cluster as cluster_collector
-from collectors.capabilities import CapabilityCheck, check_capabilities
+from collectors.capabilities import Capabilities, check_capabilities
 from collectors.controller_clock import read_controller_clock
 from collectors.name_scope import scope_of
 from collectors.permission_checks import Observed, Permissions, check_permissions
@@ -25,7 +25,7 @@ class ClusterChecks:
 
     snapshot: Snapshot
     permissions: Permissions
-    capabilities: tuple[CapabilityCheck, ...]
+    capabilities: Capabilities
     controller_clock: ClockDifference | Failure
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
-from collectors.capabilities import CapabilityCheck, oldest_release
+from collectors.capabilities import Capabilities, CapabilityCheck
 from collectors.permission_checks import Outcome, PermissionCheck, Permissions
 from collectors.wire.failure import Failure
 from rules.facts.clocks import ClockDifference
@@ -49,18 +49,23 @@ def cluster_checks(
 
 def _brokers(checks: ClusterChecks) -> Check:
     snapshot = checks.snapshot
-    release = oldest_release(checks.capabilities)
     gone = [gap for gap in snapshot.gaps if gap.cause is GapCause.UNREACHABLE]
     return Check(
         area=Area.CLUSTER,
         subject=f"cluster {snapshot.cluster}",
-        state=CheckState.UNKNOWN if gone else CheckState.OK,
-        summary=f"{len(snapshot.brokers)} brokers, "
-        + ("older than Kafka 2.0" if release is None else f"Kafka {release} or newer"),
+        state=CheckState.UNKNOWN if gone or not checks.capabilities.brokers else CheckState.OK,
+        summary=f"{len(snapshot.brokers)} brokers, {_release(checks.capabilities)}",
         detail=_gap_lines(gone)
         or f"id {snapshot.cluster_id}; {len(snapshot.partitions.index.topics)} topics and "
         f"{len(snapshot.groups)} groups are seen",
     )
+
+
+def _release(capabilities: Capabilities) -> str:
+    if not capabilities.brokers:
+        return "release not known"
+    release = capabilities.oldest_release
+    return "older than Kafka 2.0" if release is None else f"Kafka {release} or newer"
 
 
 def _round(checks: ClusterChecks, limit_seconds: float) -> Check:
@@ -91,8 +96,15 @@ def _gap_lines(gaps: Sequence[Gap]) -> str | None:
     return "; ".join([*lines, *([f"{more} more gaps"] if more > 0 else [])]) or None
 
 
-def _requests(checks: Sequence[CapabilityCheck]) -> Iterator[Check]:
+def _requests(capabilities: Capabilities) -> Iterator[Check]:
     """Yield a check for each request that is vital and missing, and one for all others."""
+    if not capabilities.brokers:
+        yield Check(
+            area=Area.REQUEST, subject="requests", state=CheckState.UNKNOWN,
+            summary="not known", detail="No broker is connected.",
+        )  # fmt: skip
+        return
+    checks = capabilities.checks
     vital = [check for check in checks if check.missing_at and check.capability.is_vital]
     for check in vital:
         yield Check(
@@ -102,7 +114,7 @@ def _requests(checks: Sequence[CapabilityCheck]) -> Iterator[Check]:
             summary=f"needs Kafka {check.capability.api.since}",
             detail=_off(check, None),
         )
-    release = oldest_release(checks)
+    release = capabilities.oldest_release
     optional = [check for check in checks if check.missing_at and not check.capability.is_vital]
     old = [check for check in optional if not check.is_turned_off(release)]
     yield Check(

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from collectors.capabilities import CAPABILITIES, CapabilityCheck
+from collectors.capabilities import CAPABILITIES, Capabilities, CapabilityCheck, check_capabilities
 from collectors.name_scope import NameScope
 from collectors.permission_checks import Outcome, PermissionCheck, Permissions
 from rules.facts.clocks import difference
@@ -22,6 +22,7 @@ from service.cli.terminal.exit_codes import ExitCode
 from service.observe.cluster_checks import ClusterChecks
 from service.views.doctor import Area, Check, CheckState, Doctor, worst
 from tests.factories import snapshot
+from tests.unit.collectors.fake_pool import session_of
 from tests.unit.service.cli.printing import printed
 
 NOW = datetime(2026, 3, 1, 3, 0, tzinfo=UTC)
@@ -38,6 +39,7 @@ def checks_of(
     outcome: Outcome = Outcome.ALLOWED,
     gaps: tuple[Gap, ...] = (),
     lacking: tuple[str, ...] = (),
+    connected: tuple[int, ...] = (1,),
     reads_transaction_log: bool = True,
 ) -> list[Check]:
     permissions = Permissions(
@@ -57,7 +59,7 @@ def checks_of(
     found = ClusterChecks(
         snapshot=snapshot(gaps=gaps),
         permissions=permissions,
-        capabilities=capabilities,
+        capabilities=Capabilities(brokers=connected, checks=capabilities),
         controller_clock=difference(NOW, NOW, NOW),
     )
     return list(
@@ -142,6 +144,15 @@ def test_requests_that_brokers_lack(lacking: tuple[str, ...], expected: CheckSta
     checks = [check for check in checks_of(lacking=lacking) if check.area is Area.REQUEST]
     assert worst(checks) is expected
     assert all(name in "".join(f"{c.subject} {c.detail}" for c in checks) for name in lacking)
+
+
+def test_of_a_request_that_no_broker_was_queried_for_nothing_is_known() -> None:
+    found = check_capabilities(session_of())
+    assert (found.brokers, found.oldest_release) == ((), None)
+    checks = checks_of(connected=found.brokers)
+    assert states(checks, Area.REQUEST) == {CheckState.UNKNOWN}
+    [cluster] = [check for check in checks if check.subject == "cluster default"]
+    assert (cluster.state, cluster.summary) == (CheckState.UNKNOWN, "3 brokers, release not known")
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def _skip_compact(body: bytes, position: int, _: Edits) -> int:
     if first < _LONG:
         return position + (first or 1)  # 0: null; otherwise one more than the bytes behind it
     length, position = _compact_length(body, position)
-    return position + length
+    return position + max(length, 0)  # null may be written in more than one byte
 
 
 def _measured(read_length: _ReadLength, least: int) -> _Layout:

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Final
 
 MEBIBYTE: Final = 1 << 20
-# As lengths they announce far more than there is, less than nothing, or do not end.
+# As lengths they announce far more than there is, less than nothing, nothing in more bytes, or do not end.
 LENGTHS: Final = (
     b"\xff\xff\xff\xff\x0f",
     b"\xff\xff\xff\xff\x7f",
     b"\x80\x80\x80\x08",
     b"\xff" * 12,
     b"\x00",
+    b"\x80\x00",
     *(struct.pack(">i", number) for number in (-(2**31), -2, -1, 2**20, 2**28, 2**31 - 1)),
     *(struct.pack(">h", number) for number in (-(2**15), -1, 2**15 - 1)),
 )

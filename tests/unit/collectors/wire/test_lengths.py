@@ -10,6 +10,7 @@ import pytest
 from collectors.wire import codec, lengths
 from collectors.wire.api import (
     API_VERSIONS,
+    DESCRIBE_QUORUM,
     LIST_GROUPS,
     METADATA,
     SASL_HANDSHAKE,
@@ -24,6 +25,7 @@ from tests.unit.collectors.wire.messages import part
 VERSIONS: Final = tuple(answer_versions())
 IDS: Final = [f"{api.name}-{version}" for api, version in VERSIONS]
 DRAWN: Final = 20
+LONG_NULL: Final = b"\x80\0"  # 0 in two bytes
 MOST: Final = b"\xff\xff\xff\xff\x0f"  # 2^32 - 1
 
 
@@ -80,6 +82,7 @@ def test_what_newer_brokers_add_costs_nothing_else_wherever_it_is(api: Api, vers
         (LIST_GROUPS, 4, b"\0\0\0\0\0\0\1\2\7\1x", "it ends early"),
         (API_VERSIONS, 3, b"\0\0\1\0\0\0\0\1\1\7" + b"\0" * 8, "another length than it says"),
         (METADATA, 12, b"\0\0\0\0\x05" + b"\0" * 40, "announces 4 elements where 40 bytes"),
+        (DESCRIBE_QUORUM, 2, b"\0\0" + LONG_NULL + MOST, "announces 4294967294 elements"),
     ],
 )
 def test_an_answer_that_announces_what_it_does_not_hold_is_unreadable(
@@ -87,3 +90,9 @@ def test_an_answer_that_announces_what_it_does_not_hold_is_unreadable(
 ) -> None:
     with pytest.raises(codec.UnreadableError, match=why):
         codec.decode(api, version, body)
+
+
+def test_a_null_text_of_more_bytes_than_it_needs_is_skipped_as_the_codec_reads_it() -> None:
+    no_error, rest = b"\0\0", b"\1\1\0"  # no topics, no nodes, no tags
+    long = codec.decode(DESCRIBE_QUORUM, 2, no_error + LONG_NULL + rest)
+    assert long == codec.decode(DESCRIBE_QUORUM, 2, no_error + b"\0" + rest)

@@ -29,14 +29,17 @@ _TOPIC: Final = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index"
 
 
 def collect(session: Session) -> Quorum:
-    """Return the quorum's leader; what is not known is a gap.
+    """Return the quorum's leader; what is not known is a gap, unless no broker has the request.
 
     It takes no more than four seconds, and nothing of a round that has no time left.
     """
-    brokers = session.ready_brokers()[:MOST_QUERIED]
-    if not brokers:
+    ready = session.ready_brokers()
+    if not ready:
         failure = Failure(GapCause.UNREACHABLE, "no broker could be queried")
         return _not_known(session, failure)
+    brokers = [broker for broker in ready if _has_request(session, broker)][:MOST_QUERIED]
+    if not brokers:
+        return Quorum()  # before Kafka 3.3 or with ZooKeeper: a gap would be in every round
     if not _has_time(session):
         return _not_known(session, NO_TIME)
     responses = _exchange(session, brokers[:1])
@@ -48,6 +51,11 @@ def collect(session: Session) -> Quorum:
         if not _is_unanswered(response):
             return _quorum(session, response.read())
     return _unanswered(session, responses)
+
+
+def _has_request(session: Session, broker: Broker) -> bool:
+    version = session.version(broker, DESCRIBE_QUORUM)
+    return not isinstance(version, Failure) or version.cause is not GapCause.UNSUPPORTED
 
 
 def _has_time(session: Session) -> bool:

@@ -8,12 +8,14 @@ import pytest
 
 from collectors.wire.api import (
     DESCRIBE_CLUSTER,
+    DESCRIBE_QUORUM,
     DESCRIBE_TOPIC_PARTITIONS,
     LIST_GROUPS,
     LIST_OFFSETS,
     OFFSET_FETCH,
 )
 from rules.errors import UnreachableError
+from rules.facts.brokers import ControllerState
 from rules.facts.gap import GapCause
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
@@ -56,6 +58,15 @@ def test_without_describe_topic_partitions_there_is_no_elr_and_nothing_is_missin
     assert (row["elr"], row["last_known_elr"]) == (None, None)
     assert (row["high_watermark"], row["log_end_offset"], len(row["isr"])) == (5, 5, 3)
     assert row["topic_id"] is not None
+    assert snapshot.gaps == (), why_of(snapshot)
+
+
+def test_without_describe_quorum_the_controller_is_not_known_and_nothing_is_missing(
+    cluster: Sandbox, make_reader: MakeReader, topic: str
+) -> None:
+    with old_brokers(cluster, {DESCRIBE_QUORUM.key: MISSING}) as bootstrap:
+        snapshot = make_reader(bootstrap_servers=bootstrap).read(only(topic))
+    assert snapshot.quorum.state is ControllerState.NOT_KNOWN
     assert snapshot.gaps == (), why_of(snapshot)
 
 

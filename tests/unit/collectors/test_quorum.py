@@ -6,14 +6,15 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from collectors.quorum import METADATA_TOPIC, collect
-from collectors.session import Limits, Session
-from collectors.wire.api import DESCRIBE_QUORUM, LIST_GROUPS
+from collectors.session import Limits, Session, address_of
+from collectors.wire.api import DESCRIBE_QUORUM, LIST_GROUPS, Api
+from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from rules.facts.brokers import ControllerState, Quorum
 from rules.facts.gap import GapCause
 from rules.facts.identity import BrokerId
 from tests.factories import broker
-from tests.unit.collectors.fake_pool import Prepared, session_of
+from tests.unit.collectors.fake_pool import FakePool, Prepared, session_of
 from tests.unit.collectors.scripted_pool import scripted
 from tests.unit.collectors.wire.messages import answer, part
 
@@ -104,6 +105,21 @@ def test_one_silent_broker_proves_nothing_where_no_time_is_left_for_the_others()
 
 def test_brokers_that_answered_nothing_prove_nothing() -> None:
     assert collect(session(LATE, answered=False)).state is ControllerState.NOT_KNOWN
+
+
+def test_brokers_without_a_quorum_are_no_gap_and_no_absence() -> None:
+    made = session_of(FIRST, SECOND, too_old=[DESCRIBE_QUORUM])
+    assert (collect(made), made.gaps) == (Quorum(), [])
+
+
+def test_an_older_broker_is_passed_over_during_an_upgrade() -> None:
+    class FirstIsOlder(FakePool):
+        def version(self, address: Address, api: Api) -> int | None:
+            return None if address == address_of(FIRST) else super().version(address, api)
+
+    pool = FirstIsOlder({(SECOND.port, DESCRIBE_QUORUM.name): quorum()})
+    made = Session(pool, brokers=(FIRST, SECOND), answered_last=address_of(FIRST))
+    assert (collect(made), made.gaps) == (ACTIVE, [])
 
 
 def test_a_missing_permission_is_a_gap_and_no_absence() -> None:

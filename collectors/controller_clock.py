@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from collectors.quorum import METADATA_TOPIC
-from collectors.session import Session, body_of
+from collectors.quorum import quorum_body
+from collectors.session import Session
 from collectors.translate import failure_of, timestamp_of
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_QUORUM
@@ -24,9 +24,8 @@ def read_controller_clock(
     session: Session, utc_now: Callable[[], datetime]
 ) -> ClockDifference | Failure:
     """Return how the active controller's clock differs from ours, or why that is not known."""
-    topic = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
     sent = utc_now()
-    answer = session.request_any(DESCRIBE_QUORUM, body_of(DESCRIBE_QUORUM, topics=[topic]))
+    answer = session.request_any(DESCRIBE_QUORUM, quorum_body)
     answered = utc_now()
     if isinstance(answer, Failure):
         return answer

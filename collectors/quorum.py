@@ -25,7 +25,10 @@ MOST_QUERIED: Final = 3  # brokers; the others only when the first one does not 
 # NOT_LEADER_OR_FOLLOWER, REQUEST_TIMED_OUT and NOT_CONTROLLER: the broker reached no active controller.
 NOT_REACHED: Final = frozenset({6, 7, 41})
 NO_TIME: Final = Failure(GapCause.TIMEOUT, "the round has no time left for it")
-_TOPIC: Final = {"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}
+quorum_body: Final = body_of(
+    DESCRIBE_QUORUM,
+    topics=[{"topic_name": METADATA_TOPIC, "partitions": [{"partition_index": 0}]}],
+)
 
 
 def collect(session: Session) -> Quorum:
@@ -64,8 +67,7 @@ def _has_time(session: Session) -> bool:
 
 
 def _exchange(session: Session, brokers: list[Broker]) -> list[Response]:
-    build = body_of(DESCRIBE_QUORUM, topics=[_TOPIC])
-    requests = [Request(broker, DESCRIBE_QUORUM, build) for broker in brokers]
+    requests = [Request(broker, DESCRIBE_QUORUM, quorum_body) for broker in brokers]
     return session.exchange(requests, ANSWER_SECONDS, keep_late=False)
 
 

@@ -26,7 +26,7 @@ from collectors.name_scope import EVERY, NameScope
 from collectors.permission_requests import attempt
 from collectors.session import Request, Session
 from collectors.translate import left_out
-from collectors.visibility import ids_to_try, patterns_body
+from collectors.visibility import MADE_UP, PREFIXED, SECURITY_DISABLED, ids_to_try, patterns_body
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_ACLS
 from collectors.wire.failure import Failure
@@ -36,13 +36,10 @@ MAX_EXISTING: Final = 200  # names that exist, of each kind: those that ACLs spe
 _DENIED: Final = frozenset(
     {29, 30, 31, 53}
 )  # TOPIC_, GROUP_, CLUSTER_, TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-_SECURITY_DISABLED: Final = 54
 _ANY_TYPE: Final = 1
 _TYPES: Final = {ResourceType.TOPIC: 2, ResourceType.GROUP: 3, ResourceType.TRANSACTIONAL_ID: 5}
 NO_BROKER: Final = "no broker could be queried"
-MADE_UP: Final = "-tidemark-"  # in each name that is made up
 _LETTERS: Final = string.ascii_letters + string.digits  # every kind of name may have these
-_PREFIXED: Final = 4
 
 
 class Outcome(StrEnum):
@@ -141,9 +138,9 @@ def _read_acls(session: Session) -> _Acls:
         return _Acls(None, None, why=failures[0].why)
     if not answers:
         return _Acls(None, None, why=NO_BROKER)
-    if codes == {_SECURITY_DISABLED}:
+    if codes == {SECURITY_DISABLED}:
         return _Acls((), has_authorizer=False)
-    if not codes <= {codec.NO_ERROR, _SECURITY_DISABLED}:
+    if not codes <= {codec.NO_ERROR, SECURITY_DISABLED}:
         return _Acls(None, None)
     return _Acls(
         tuple(each for answer in answers for each in answer.resources), has_authorizer=True
@@ -258,14 +255,14 @@ class _Prefix:
     """A prefix as DescribeAcls names one, so that a name of its own is made up."""
 
     resource_name: str
-    pattern_type: int = _PREFIXED
+    pattern_type: int = PREFIXED
 
 
 def _is_general(name: str, scope: NameScope, patterns: Iterable[Any]) -> bool:
     """Whether no pattern within the scope matches a name, but the scope itself."""
     for entry in patterns:
         pattern = str(entry.resource_name)
-        is_prefix = int(entry.pattern_type) == _PREFIXED
+        is_prefix = int(entry.pattern_type) == PREFIXED
         if pattern == name or (is_prefix and pattern != scope.prefix and name.startswith(pattern)):
             return False
     return True

@@ -30,11 +30,12 @@ MAX_TRIED: Final = 1000  # ids in one request; beyond that many patterns nothing
 
 _TRANSACTIONAL_ID: Final = 5  # resource type
 _ANY: Final = 1  # of pattern types, operations and permissions alike
-_PREFIXED: Final = 4  # pattern type
+PREFIXED: Final = 4  # pattern type
 _EVERY_ID: Final = "*"
 _CLUSTER_AUTHORIZATION_FAILED: Final = 31
 _TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Final = 53
-_SECURITY_DISABLED: Final = 54
+SECURITY_DISABLED: Final = 54  # there is no authorizer
+MADE_UP: Final = "-tidemark-"  # in each id or name that is made up
 _LETTERS: Final = string.ascii_letters + string.digits + string.punctuation
 
 
@@ -96,9 +97,9 @@ def _prove(session: Session) -> IdVisibility | None:
     codes = {int(answer.error_code) for answer in answers}
     if _CLUSTER_AUTHORIZATION_FAILED in codes:
         return IdVisibility.UNPROVEN
-    if not codes <= {codec.NO_ERROR, _SECURITY_DISABLED}:
+    if not codes <= {codec.NO_ERROR, SECURITY_DISABLED}:
         return None
-    if codes == {_SECURITY_DISABLED}:
+    if codes == {SECURITY_DISABLED}:
         return IdVisibility.NO_AUTHORIZER
     return _try(
         session, ids_to_try(resource for answer in answers for resource in answer.resources)
@@ -137,8 +138,8 @@ def ids_to_try(resources: Iterable[Any], letters: str = _LETTERS) -> tuple[str, 
     longer one, and one that no pattern but `*` matches.
     """
     patterns = {(int(resource.pattern_type), str(resource.resource_name)) for resource in resources}
-    prefixes = {name for kind, name in patterns if kind == _PREFIXED}
-    names = {name for kind, name in patterns if kind != _PREFIXED} - {_EVERY_ID}
+    prefixes = {name for kind, name in patterns if kind == PREFIXED}
+    names = {name for kind, name in patterns if kind != PREFIXED} - {_EVERY_ID}
     if len(prefixes) + len(names) >= MAX_TRIED:
         return None
     made_up = [_id_of(prefix, prefixes, letters) for prefix in sorted(prefixes | {""})]
@@ -153,4 +154,4 @@ def _id_of(prefix: str, prefixes: Iterable[str], letters: str) -> str | None:
         other[place] for other in prefixes if other.startswith(prefix) and len(other) > place
     }
     letter = next((letter for letter in letters if letter not in goes_on), None)
-    return None if letter is None else f"{prefix}{letter}-tidemark-{uuid.uuid4().hex}"
+    return None if letter is None else f"{prefix}{letter}{MADE_UP}{uuid.uuid4().hex}"

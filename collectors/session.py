@@ -25,7 +25,7 @@ from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.identity import Broker, BrokerId
 
 PATIENCE_SECONDS: Final = 1.0
-NO_ANSWER: Final = frozenset({GapCause.TIMEOUT, GapCause.UNREACHABLE})
+UNANSWERED_CAUSES: Final = frozenset({GapCause.TIMEOUT, GapCause.UNREACHABLE})
 
 Build = Callable[[int], bytes]  # makes the body of a request for a version
 _Answer = TypeVar("_Answer")
@@ -150,7 +150,7 @@ class Session:
 
     def note_failure(self, broker: Broker, failure: Failure) -> None:
         """Note that a broker left a request, or a connection, unanswered."""
-        if failure.cause in NO_ANSWER and not failure.rejected:
+        if failure.cause in UNANSWERED_CAUSES and not failure.rejected:
             self.unanswered[broker.broker_id] = failure.why
 
     def exchange(

@@ -35,7 +35,7 @@ from typing import Final
 import numpy as np
 
 from rules.facts.column import Column
-from rules.gone_brokers import missing_leaders
+from rules.gone_brokers import GONE_REASON, missing_leaders
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -56,7 +56,7 @@ class Why(Reason):
 
     LED = "led"
     NO_LEADER = "no_leader"
-    BROKERS_GONE = "brokers_gone"  # no leader: all brokers that could lead it are gone
+    BROKERS_GONE = GONE_REASON  # no leader: all brokers that could lead it are gone
     NOT_DESCRIBED = (
         "not_described"  # this round's metadata lacks the partition, or could not be read
     )

@@ -34,7 +34,7 @@ from typing import Final
 import numpy as np
 
 from rules.facts.column import Column
-from rules.gone_brokers import missing_replicas
+from rules.gone_brokers import GONE_REASON, missing_replicas
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -55,9 +55,7 @@ class Why(Reason):
 
     ENOUGH = "enough"
     BELOW_MINIMUM = "below_minimum"
-    BROKERS_GONE = (
-        "brokers_gone"  # below the minimum: all replicas that it misses are on gone brokers
-    )
+    BROKERS_GONE = GONE_REASON  # below the minimum: all replicas that it misses are on gone brokers
     ISR_UNKNOWN = "isr_unknown"  # this round could not read it
     MINIMUM_UNKNOWN = "minimum_unknown"  # needs DESCRIBE_CONFIGS on the topic
 

@@ -36,7 +36,7 @@ from datetime import timedelta
 from typing import Final
 
 from rules.facts.column import Column
-from rules.gone_brokers import missing_replicas
+from rules.gone_brokers import GONE_REASON, missing_replicas
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -58,7 +58,7 @@ class Why(Reason):
     IN_SYNC = "in_sync"
     OUT_OF_SYNC_BRIEFLY = "out_of_sync_briefly"
     OUT_OF_SYNC = "out_of_sync"
-    BROKERS_GONE = "brokers_gone"  # out of sync: all missing replicas are on brokers that are gone
+    BROKERS_GONE = GONE_REASON  # out of sync: all missing replicas are on brokers that are gone
     ISR_UNKNOWN = "isr_unknown"  # this round could not read it
 
 

@@ -245,6 +245,14 @@ def ended(**overrides: Any) -> EndedTransaction:
     return replace(base, **overrides)
 
 
+def quorum(leader: int | None, *, leader_epoch: int = 4) -> Quorum:
+    """Return the quorum with an active controller; None: it could not be queried."""
+    if leader is None:
+        return Quorum()
+    node = BrokerId(leader)
+    return Quorum(state=ControllerState.ACTIVE, leader=node, leader_epoch=leader_epoch)
+
+
 def snapshot(**overrides: Any) -> Snapshot:
     """Return a complete observe a quiet cluster; offsets fit the partitions that are given."""
     placed: Partitions = overrides.get("partitions", partitions())
@@ -255,7 +263,6 @@ def snapshot(**overrides: Any) -> Snapshot:
         cluster_id=CLUSTER_ID,
         taken_at=NOON,
         brokers=tuple(listed),
-        controller=BrokerId(1),
         partitions=placed,
         placement_complete=True,
         offsets=offsets(rows),
@@ -269,7 +276,7 @@ def snapshot(**overrides: Any) -> Snapshot:
         gaps=(),
         report=report(),
         contact=BrokerContact(answered=frozenset(entry.broker_id for entry in listed)),
-        quorum=Quorum(state=ControllerState.ACTIVE, leader=BrokerId(1), leader_epoch=4),
+        quorum=quorum(1),
     )
     built = replace(base, **overrides)
     owned = AssignmentBuilder().build(built.groups, placed.index)

@@ -45,7 +45,6 @@ class Snapshot:
     cluster_id: str  # what the brokers report; another id is another cluster
     taken_at: datetime  # aware, UTC: when the round began
     brokers: tuple[Broker, ...]
-    controller: BrokerId | None  # the active controller, None where it could not be queried
     partitions: Partitions
     placement_complete: bool  # False: topics may exist that `partitions` does not list
     offsets: Offsets
@@ -85,6 +84,11 @@ class Snapshot:
             min_insync_replicas=partitions.min_insync_replicas,
             unclean_election_enabled=partitions.unclean_election_enabled,
         )
+
+    @property
+    def controller(self) -> BrokerId | None:
+        """The active controller, None where there is none or it could not be queried."""
+        return self.quorum.leader
 
     @property
     def groups_complete(self) -> bool:

@@ -168,7 +168,6 @@ class ClusterReader:
             cluster_id=cluster.cluster_id,
             taken_at=taken_at,
             brokers=cluster.brokers,
-            controller=quorum.leader,
             partitions=partitions,
             placement_complete=placement.is_complete,
             placement_read=placement.is_read,

@@ -15,7 +15,6 @@ import numpy as np
 from rules.catalogue.all_rules import Judged, count_verdicts, judge_round
 from rules.completeness import Completeness
 from rules.facts.column import Ragged
-from rules.facts.identity import BrokerId
 from rules.facts.memory import Memory, advance
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
@@ -164,7 +163,6 @@ def last_broker(number: int) -> Snapshot:
     return replace(
         quiet,
         brokers=(broker(1),),
-        controller=BrokerId(1),
         partitions=placed,
         offsets=replace(
             quiet.offsets, **known, leader_epoch=quiet.offsets.leader_epoch.where(is_led)

@@ -130,7 +130,6 @@ def _snapshot(saved: _Round, topics: re.Pattern[str] | None) -> Snapshot:
         cluster_id=saved.cluster_id,
         taken_at=saved.taken_at,
         brokers=(),
-        controller=None,
         partitions=partitions,
         placement_complete=True,
         offsets=_offsets(ordered, replicas=len(partitions.replicas.values)),

@@ -12,7 +12,6 @@ from rules.catalogue import (
     unreplicated_records_lost,
 )
 from rules.facts.broker_log import BrokerLog, LogSource
-from rules.facts.brokers import ControllerState, Quorum
 from rules.facts.column import Column, Ragged
 from rules.facts.identity import BrokerId
 from rules.facts.snapshot import Snapshot
@@ -23,6 +22,7 @@ from tests.factories import (
     epoch_ends,
     offsets,
     partitions,
+    quorum,
     snapshot,
     unseen_offsets,
 )
@@ -89,11 +89,7 @@ def unanswered(leader: int, *, isr: tuple[int, ...]) -> dict[str, Any]:
 
 def controlled_by(node: int | None, *, epoch: int = 4) -> dict[str, Any]:
     """Return who is the active controller; None: it could not be queried. Else it is 1 in epoch 4."""
-    if node is None:
-        return {"quorum": Quorum()}
-    leader = BrokerId(node)
-    quorum = Quorum(state=ControllerState.ACTIVE, leader=leader, leader_epoch=epoch)
-    return {"quorum": quorum}
+    return {"quorum": quorum(node, leader_epoch=epoch)}
 
 
 def controller_wrote(second: float, *, node: int = 1, **more: Any) -> dict[str, Any]:

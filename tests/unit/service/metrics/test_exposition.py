@@ -14,7 +14,6 @@ import pytest
 from rules import names
 from rules.facts.column import Column, Ragged
 from rules.facts.gap import GapCause
-from rules.facts.identity import BrokerId
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 from rules.names import METRICS
@@ -30,6 +29,7 @@ from tests.factories import (
     group,
     offsets,
     partitions,
+    quorum,
     report,
     snapshot,
     unseen_offsets,
@@ -78,7 +78,7 @@ SNAPSHOTS = {
     "busy": busy_snapshot(),
     "nothing is known of offsets": snapshot(offsets=unseen_offsets()),
     "no topics": snapshot(partitions=Partitions.none()),
-    "no brokers": snapshot(brokers=(), controller=None),
+    "no brokers": snapshot(brokers=(), quorum=quorum(None)),
     "groups without commits": snapshot(groups=(group("b"), group("a"))),
 }
 
@@ -150,7 +150,7 @@ def test_an_offset_that_is_not_known_has_no_sample() -> None:
 
 def test_a_metric_without_any_value_is_not_mentioned() -> None:
     exposition = Exposition()
-    exposition.update(snapshot(controller=None), TOTALS)
+    exposition.update(snapshot(quorum=quorum(None)), TOTALS)
     body, _ = exposition.body(None, gzip=False)
     assert b"controller" not in body
     assert b"nothing_to_read" not in body
@@ -198,9 +198,9 @@ def test_a_round_is_written_once(accept: str) -> None:
 
 def test_the_next_round_replaces_the_bytes() -> None:
     exposition = Exposition()
-    exposition.update(snapshot(controller=BrokerId(1)), TOTALS)
+    exposition.update(snapshot(quorum=quorum(1)), TOTALS)
     exposition.body(None, gzip=True)
-    exposition.update(snapshot(controller=BrokerId(2)), TOTALS)
+    exposition.update(snapshot(quorum=quorum(2)), TOTALS)
     zipped, _ = exposition.body(None, gzip=True)
     assert b'controller_id="2"' in gzip.decompress(zipped)
     assert b'controller_id="1"' not in gzip.decompress(zipped)

@@ -6,7 +6,7 @@ import pytest
 
 from rules.facts.gap import GapCause
 from service.rounds.latest import Latest
-from tests.factories import CLUSTER_ID, broker, gap, group, snapshot
+from tests.factories import CLUSTER_ID, broker, gap, group, quorum, snapshot
 from tests.unit.service.api.given import World, client_of, no_service_state
 
 SEEN = snapshot(
@@ -63,7 +63,7 @@ def test_another_name_is_not_found() -> None:
 
 
 def test_what_no_broker_told_is_null() -> None:
-    seen = snapshot(cluster_id="", controller=None)
+    seen = snapshot(cluster_id="", quorum=quorum(None))
     (told,) = client_of(snapshot=seen).get("/api/v1/clusters").json()["items"]
     assert (told["cluster_id"], told["controller"]) == (None, None)
 

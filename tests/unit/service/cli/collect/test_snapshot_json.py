@@ -21,6 +21,7 @@ from tests.factories import (
     group,
     offsets,
     partitions,
+    quorum,
     snapshot,
     topic_id,
     unseen_offsets,
@@ -175,7 +176,7 @@ def test_a_gap_is_told_with_its_cause_and_its_subject() -> None:
 
 
 def test_an_empty_cluster_is_a_whole_document() -> None:
-    made = snapshot_document(snapshot(partitions=partitions({}), controller=None))
+    made = snapshot_document(snapshot(partitions=partitions({}), quorum=quorum(None)))
     assert list(made) == DOCUMENT_KEYS
     assert (made["partitions"], made["groups"], made["controller"]) == ([], [], None)
 

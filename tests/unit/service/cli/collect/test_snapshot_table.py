@@ -13,7 +13,16 @@ from service.cli.collect.snapshot_table import snapshot_tables
 from service.cli.terminal.parts import SHOWN
 from service.cli.terminal.plain import PIPED_WIDTH
 from service.cli.terminal.screen import console
-from tests.factories import commits, gap, group, offsets, partitions, snapshot, unseen_offsets
+from tests.factories import (
+    commits,
+    gap,
+    group,
+    offsets,
+    partitions,
+    quorum,
+    snapshot,
+    unseen_offsets,
+)
 
 
 def lines(seen: Snapshot, *, all_rows: bool = False) -> list[str]:
@@ -48,7 +57,7 @@ def test_what_was_not_seen_is_a_dash_never_a_zero() -> None:
         isr=Ragged.of([None]),
         replicas=Ragged.of([None]),
     )
-    blind = snapshot(partitions=placed, offsets=unseen_offsets(1), controller=None)
+    blind = snapshot(partitions=placed, offsets=unseen_offsets(1), quorum=quorum(None))
     assert cells(blind, "orders-0") == ["orders-0", "-", "-", "-", "/", "-", *["-"] * 6]
     assert "controller - " in lines(blind)[0]
 

@@ -11,7 +11,6 @@ import pytest
 
 from rules.facts.column import Column
 from rules.facts.gap import GapScope
-from rules.facts.identity import BrokerId
 from rules.facts.snapshot import Snapshot
 from rules.time_lag import TimeLag, TimeLags
 from service.cli.collect.snapshot_table import snapshot_document
@@ -20,7 +19,17 @@ from service.metrics.dropin.exporter import Exporter
 from service.metrics.exposition import Exposition
 from service.metrics.selection import SeriesLimits
 from service.views.snapshot_rows import time_lag_rows
-from tests.factories import broker, commits, gap, group, offsets, partitions, report, snapshot
+from tests.factories import (
+    broker,
+    commits,
+    gap,
+    group,
+    offsets,
+    partitions,
+    quorum,
+    report,
+    snapshot,
+)
 from tests.unit.service.metrics.busy import LAGS, busy_snapshot
 from tests.unit.service.metrics.dropin.reading import rendered
 from tests.unit.service.metrics.dropin.whole import shared_snapshot, whole_snapshot
@@ -269,7 +278,7 @@ def test_a_share_group_is_left_out(exporter: Exporter) -> None:
 
 
 def test_a_controller_that_is_not_known_has_no_label() -> None:
-    page = rendered(KMINION, snapshot(controller=None, brokers=(broker(1),)))
+    page = rendered(KMINION, snapshot(quorum=quorum(None), brokers=(broker(1),)))
     assert keys(page["kminion_kafka_cluster_info"].samples) == {"broker_count", "cluster_id"}
     assert "is_controller" not in keys(page["kminion_kafka_broker_info"].samples)
     assert "rack_id" not in keys(page["kminion_kafka_broker_info"].samples)
@@ -280,7 +289,7 @@ def keys(found: Iterable[tuple[str, Labels]]) -> set[str]:
 
 
 def test_a_controller_that_is_no_broker_makes_none_the_controller() -> None:
-    page = rendered(KMINION, snapshot(controller=BrokerId(100)))
+    page = rendered(KMINION, snapshot(quorum=quorum(100)))
     flags = labelled(page, "kminion_kafka_broker_info", "broker_id", "is_controller")
     assert set(flags) == {("1", "false"), ("2", "false"), ("3", "false")}
 

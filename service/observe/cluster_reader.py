@@ -19,7 +19,7 @@ from collectors import cluster as cluster_collector
 from collectors import quorum as quorum_collector
 from collectors.batches import BatchReader
 from collectors.commit_deletions import CommitDeletionReader
-from collectors.commits import CommitReader
+from collectors.commits import CollectedCommits, CommitReader
 from collectors.epoch_ends import EpochEndReader
 from collectors.groups import GroupReader
 from collectors.offset_gaps import gaps_of_lags
@@ -36,7 +36,11 @@ from collectors.visibility import VisibilityReader
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
+from rules.facts.batches import BatchesOf
+from rules.facts.column import Bools
 from rules.facts.commit_memory import CommitMemory
+from rules.facts.epoch_ends import EpochEnds
+from rules.facts.groups import Commits, Group
 from rules.facts.members import AssignmentBuilder
 from rules.facts.memory import Memory
 from rules.facts.offsets import Offsets
@@ -59,7 +63,7 @@ class Scope:
     questions: tuple[Question, ...] = ()  # what the rules want to know since the last round
     remembered: Memory | None = None  # of an earlier process, for the first round
 
-    def commits_of(self, cluster_id: str) -> CommitMemory | None:
+    def commits_of(self, cluster_id: str | None) -> CommitMemory | None:
         """Return what an earlier process remembered of the commits of this cluster, and of no other."""
         memory = self.remembered
         return memory.commits if memory is not None and memory.cluster_id == cluster_id else None
@@ -94,6 +98,30 @@ class _Readers:
     transaction_log: TransactionLogReader = field(default_factory=TransactionLogReader)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Lags:
+    """What lags are made of; `collected` does not know yet whether there is anything to read."""
+
+    groups: tuple[Group, ...]
+    collected: CollectedCommits
+    offsets: Offsets
+    followed: Bools  # rows whose every replica was queried for its log end offset
+    ends_read_after: timedelta  # the beginning of the round
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Evidence:
+    """What explains lags and proves losses."""
+
+    commits_made_anew: frozenset[int]
+    epoch_ends: EpochEnds
+    transactions: Transactions
+    producers: Producers
+    batches: tuple[BatchesOf, ...]
+    transaction_log: TransactionLog
+    commits: Commits
+
+
 class ClusterReader:
     """Reads one cluster, round after round, over persistent connections."""
 
@@ -118,51 +146,16 @@ class ClusterReader:
         taken_at = self._utc_now()
         session = self._begin()
         cluster = self._cluster(session)
-        questions = by_kind(scope.questions)
         with session.phase("placement"):
             placement = self._readers.placement.collect(session, scope.topics)
             partitions = self._readers.configs.collect(session, placement.partitions)
         self._session = session
-        round_ = self._readers.offsets.begin(session, partitions, all_replicas=scope.all_replicas)
-        with session.phase("log_start"):
-            round_.read_log_start()
-        with session.phase("groups"):
-            groups = self._readers.groups.collect(session, scope.groups)
-        with session.phase("commits"):
-            collected = self._readers.commits.collect(
-                session, groups, partitions, all_topics=scope.topics is None
-            )
-        with session.phase("offsets"):
-            offsets = round_.read_ends()
-            ends_read_after = timedelta(seconds=session.took_seconds)
-            self._readers.offsets.note(partitions, offsets)
-        with session.phase("commits"):
-            anew = self._readers.deletions.collect(
-                session, partitions, groups, collected.commits, offsets
-            )
-        with session.phase("epochs"):
-            epoch_ends = self._readers.epoch_ends.collect(
-                session, partitions, offsets, collected.commits, questions.epoch_ends
-            )
-        placed, transactions, producers = self._transactions(
-            session, partitions, offsets, questions.producers
-        )
-        with session.phase("batches"):
-            batches = self._readers.batches.collect(
-                session, partitions, offsets, producers, questions.batches
-            )
-        log = self._transaction_log(session, scope, placed)
-        with session.phase("readable"):
-            remembered = scope.commits_of(cluster.cluster_id)
-            request = readable_request(
-                partitions, groups, collected.commits, questions.readable, remembered
-            )
-            commits = self._readers.readable.collect(
-                session, partitions, offsets, collected.commits, request
-            )
+        lags = self._lags(session, scope, partitions)
+        evidence = self._evidence(session, scope, partitions, lags)
         contact = session.contact
         with session.phase("controller"):
             quorum = quorum_collector.collect(session)
+        gaps = gaps_of_lags(partitions, lags.groups, evidence.commits, lags.offsets)
         return Snapshot(
             cluster=self._target.name,
             cluster_id=cluster.cluster_id,
@@ -171,20 +164,20 @@ class ClusterReader:
             partitions=partitions,
             placement_complete=placement.is_complete,
             placement_read=placement.is_read,
-            offsets=offsets,
-            followed=round_.followed,
-            groups=groups,
-            commits=commits,
-            commits_made_anew=anew,
-            assignments=self._readers.assignments.build(groups, partitions.index),
-            transactions=transactions,
-            producers=producers,
-            transaction_log=log,
-            epoch_ends=epoch_ends,
-            batches=batches,
-            gaps=(*session.gaps, *gaps_of_lags(partitions, groups, commits, offsets)),
-            report=self._report(session, collected.duplicates),
-            ends_read_after=ends_read_after,
+            offsets=lags.offsets,
+            followed=lags.followed,
+            groups=lags.groups,
+            commits=evidence.commits,
+            commits_made_anew=evidence.commits_made_anew,
+            assignments=self._readers.assignments.build(lags.groups, partitions.index),
+            transactions=evidence.transactions,
+            producers=evidence.producers,
+            transaction_log=evidence.transaction_log,
+            epoch_ends=evidence.epoch_ends,
+            batches=evidence.batches,
+            gaps=(*session.gaps, *gaps),
+            report=self._report(session, lags.collected.duplicates),
+            ends_read_after=lags.ends_read_after,
             contact=contact,
             quorum=quorum,
         )
@@ -207,6 +200,74 @@ class ClusterReader:
         if cluster.cluster_id != self._cluster_id:
             self._cluster_id, self._readers = cluster.cluster_id, self._forgetful()
         return cluster
+
+    def _lags(self, session: Session, scope: Scope, partitions: Partitions) -> _Lags:
+        """Query log start, then commits, then the ends: this order keeps lags true."""
+        round_ = self._readers.offsets.begin(session, partitions, all_replicas=scope.all_replicas)
+        with session.phase("log_start"):
+            round_.read_log_start()
+        with session.phase("groups"):
+            groups = self._readers.groups.collect(session, scope.groups)
+        with session.phase("commits"):
+            collected = self._readers.commits.collect(
+                session, groups, partitions, all_topics=scope.topics is None
+            )
+        with session.phase("offsets"):
+            offsets = round_.read_ends()
+            ends_read_after = timedelta(seconds=session.took_seconds)
+            self._readers.offsets.note(partitions, offsets)
+        return _Lags(
+            groups=groups,
+            collected=collected,
+            offsets=offsets,
+            followed=round_.followed,
+            ends_read_after=ends_read_after,
+        )
+
+    def _evidence(
+        self, session: Session, scope: Scope, partitions: Partitions, lags: _Lags
+    ) -> _Evidence:
+        """Query what explains the lags and what rules want to know; all of it depends on the ends."""
+        offsets, commits, questions = lags.offsets, lags.collected.commits, by_kind(scope.questions)
+        with session.phase("commits"):
+            anew = self._readers.deletions.collect(
+                session, partitions, lags.groups, commits, offsets
+            )
+        with session.phase("epochs"):
+            epoch_ends = self._readers.epoch_ends.collect(
+                session, partitions, offsets, commits, questions.epoch_ends
+            )
+        placed, transactions, producers = self._transactions(
+            session, partitions, offsets, questions.producers
+        )
+        with session.phase("batches"):
+            batches = self._readers.batches.collect(
+                session, partitions, offsets, producers, questions.batches
+            )
+        log = self._transaction_log(session, scope, placed)
+        return _Evidence(
+            commits_made_anew=anew,
+            epoch_ends=epoch_ends,
+            transactions=transactions,
+            producers=producers,
+            batches=batches,
+            transaction_log=log,
+            commits=self._with_readable(session, scope, partitions, lags),
+        )
+
+    def _with_readable(
+        self, session: Session, scope: Scope, partitions: Partitions, lags: _Lags
+    ) -> Commits:
+        """Return the commits with whether there is anything to read behind them."""
+        commits, questions = lags.collected.commits, by_kind(scope.questions)
+        with session.phase("readable"):
+            remembered = scope.commits_of(self._cluster_id)
+            request = readable_request(
+                partitions, lags.groups, commits, questions.readable, remembered
+            )
+            return self._readers.readable.collect(
+                session, partitions, lags.offsets, commits, request
+            )
 
     def _transactions(
         self,

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from rules.errors import CollectError
-from service.cli.server.report import Api
+from rules.errors import CollectError, NotThereError, TidemarkError
+from rules.facts.gap import GapScope
+from service.cli.server.report import Api, is_complete, read_gaps
 from service.cli.server.server_options import client_of
 from service.cli.terminal.parts import Row
 from service.cli.terminal.typed_names import complete_name
 
 HINT: Final = "`tidemark groups ls` lists all"
 USUAL_METRIC: Final = "read_committed_lag_seconds"
+LIMIT: Final = 1000  # gaps of which one may hide a group
 
 
 def list_from_server(options: Mapping[str, Any], query: Mapping[str, str]) -> Row:
@@ -30,28 +32,32 @@ def list_from(api: Api, query: Mapping[str, str]) -> Row:
 
 
 def group_from_server(options: Mapping[str, Any], name: str) -> Row:
-    """Return one group of a running Tidemark.
+    """Return one group of a running Tidemark; the beginning of its name suffices.
 
     Raises:
-        NotThereError: its last observation saw no such group.
+        NotThereError: its last observation saw every group, and not this one.
+        RequestError: the names of several begin so.
+        CollectError: it was not seen, and not every group was.
     """
     with client_of(options) as api:
-        return group_from(api, name)
+        try:
+            return group_from(api, name)
+        except NotThereError:
+            rows = (row for page in api.pages("groups") for row in page["items"])
+            name = complete_name(name, (str(row["group"]) for row in rows), "group", hint=HINT)
+            return group_from(api, name)
 
 
 def group_from(api: Api, name: str) -> Row:
     """Return one group with all its commits, and what is usual of its lag where that is known.
 
-    The beginning of its name suffices.
-
     Raises:
-        NotThereError: the last observation saw no such group.
-        RequestError: the names of several begin so.
+        NotThereError: the last observation saw every group, and none of this name.
+        CollectError: it was not seen, and not every group was.
     """
-    if api.find(_path(name), limit=1) is None:
-        rows = (row for page in api.pages("groups") for row in page["items"])
-        name = complete_name(name, (str(row["group"]) for row in rows), "group", hint=HINT)
-    path = _path(name)
+    path = f"groups/{quote(name, safe='')}"
+    if api.find(path, limit=1) is None:
+        raise _absence(api, name)
     pages = list(api.pages(path))
     commits = [row for page in pages for row in page["items"]]
     fields = ("group", "members", "rebalances", "unfinished_rebalance_since", "unowned")
@@ -63,17 +69,30 @@ def group_from(api: Api, name: str) -> Row:
     }
 
 
-def _path(name: str) -> str:
-    return f"groups/{quote(name, safe='')}"
+def unlisted(api: Api) -> list[str]:
+    """Return why there may be groups that the last observation did not see; nothing if it saw all."""
+    status = api.get("status")
+    if not status["is_current"]:
+        return ["the service shows old data"]
+    gaps = read_gaps(api, status, most=LIMIT)
+    return [f"{gap['what']}: {gap['why']}" for gap in gaps if gap.get("scope") == GapScope.GROUPS]
+
+
+def _absence(api: Api, name: str) -> TidemarkError:
+    """Return the error of a group that was not seen: it is absent only if every group was."""
+    for why in unlisted(api):
+        return CollectError(f"group {name!r} was not seen: {why}")
+    return NotThereError(f"there is no group {name!r}; {HINT}")
 
 
 def _source(api: Api, page: Row) -> dict[str, Any]:
+    status = api.get("status")
     return {
         "server": api.server,
         "as_of": page["as_of"],
         "is_current": page["is_current"],
-        "complete": page["is_current"],
-        "gaps": [],
+        "complete": page["is_current"] and is_complete(status),
+        "gaps": read_gaps(api, status),
     }
 
 

@@ -24,10 +24,11 @@ def command(group: str | None, **options: Any) -> int:
       tidemark lag billing --bootstrap-servers broker-1:9092
       tidemark lag billing -o json | jq '.partitions[] | {topic, partition, member_id, host}'
 
-    Without GROUP all groups; with it each partition, the largest lag first, what the group waits for
-    there, and the client id and host of the member that owns it (-o json has the member id too). A
-    lag is that of a read_committed reader; behind a slash follows that of a read_uncommitted one,
-    where it differs. Seconds and the usual range are known to a running Tidemark only.
+    Without GROUP all groups; with it each partition, unknown lags first and then the largest, what
+    the group waits for there, and the client id and host of the member that owns it (-o json has
+    the member id too). A lag is that of a read_committed reader; behind a slash follows that of a
+    read_uncommitted one, where it differs. A total with unknown lags is a lower bound, >=, or ?.
+    Seconds and the usual range are known to a running Tidemark only.
 
     Exits with 6 if there is no such group, with 1 if not everything was observed.
     """  # noqa: D301 - click's \b keeps the lines of the examples apart

@@ -29,6 +29,7 @@ WAITS: Final = {
 }
 NOBODY: Final = "NOBODY"
 NOT_KNOWN: Final = "not known"
+UNKNOWN: Final = "?"
 STYLES: Final = {"lag": "yellow", "open_transaction": "bold yellow"}
 
 
@@ -46,12 +47,14 @@ def render_list(document: Row) -> Iterator[Part]:
                 short("type"),
                 short("members"),
                 short("commits", "commit_count"),
-                short("lag", lambda row: lag_pair(row, "lag")),
-                short("seconds", lambda row: lag_pair(row, "lag_seconds")),
+                short("lag", lambda row: total_lag(row, "lag")),
+                short("seconds", lambda row: total_lag(row, "lag_seconds")),
             ),
             rows=rows,
         )
         yield Line("lag and seconds: read_committed/read_uncommitted; one number if they are equal")
+        if any(row.get("unknown_lags") for row in rows):
+            yield Line(">= or ?: lags of some of its partitions, or of all, are not known")
     yield from _gaps(document)
 
 
@@ -114,17 +117,25 @@ def _of_broker(broker_id: object) -> str | None:
 
 
 def _sentence(group: Row) -> str:
-    offsets, seconds = lag_pair(group, "lag"), lag_pair(group, "lag_seconds")
+    offsets, seconds = total_lag(group, "lag"), total_lag(group, "lag_seconds")
     unknown = group.get("unknown_lags")
     return ", ".join(
         part
         for part in (
             f"{offsets} offsets",
-            seconds != ABSENT and f"{seconds} s",
+            seconds not in (ABSENT, UNKNOWN) and f"{seconds} s",
             unknown and f"not known of {counted(unknown, 'partition')}",
         )
         if part
     )
+
+
+def total_lag(group: Row, name: str) -> str:
+    """Return the lag of a group; what is known is a lower bound if not all of it is."""
+    pair = lag_pair(group, name)
+    if not group.get("unknown_lags"):
+        return pair
+    return UNKNOWN if pair == ABSENT else f">={pair}"
 
 
 def lag_pair(row: Row, name: str) -> str:
@@ -220,7 +231,7 @@ def _partitions(document: Row) -> Iterator[Part]:
             short("waits for", lambda row: WAITS.get(str(row.get("waits_for")), NOT_KNOWN)),
             long("owner", lambda row: _owner(row, last)),
         ),
-        rows=sorted(rows, key=_largest_first),
+        rows=sorted(rows, key=_worst_first),
         style=lambda row: STYLES.get(str(row.get("waits_for"))),
     )
     yield Line("lag and seconds: read_committed/read_uncommitted; one number if they are equal")
@@ -228,9 +239,11 @@ def _partitions(document: Row) -> Iterator[Part]:
         yield Line("Owners are not known while a group rebalances, or without DESCRIBE on it.")
 
 
-def _largest_first(row: Row) -> tuple[int, str, int]:
+def _worst_first(row: Row) -> tuple[bool, int, str, int]:
+    """Order partitions by lag; those whose lag is not known come first: it may be any."""
     lag = row.get("read_committed_lag")
-    return -(lag if isinstance(lag, int) else 0), str(row.get("topic")), int(row["partition"])
+    place = str(row.get("topic")), int(row["partition"])
+    return lag is not None, -(lag if isinstance(lag, int) else 0), *place
 
 
 def _owner(row: Row, last: Mapping[tuple[Any, Any], str]) -> str:

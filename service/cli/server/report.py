@@ -210,7 +210,7 @@ def blind_spots(status: Row, gaps: Sequence[Row], judging: Sequence[str]) -> Ite
     outcome, error = status["round"]["outcome"], status["round"]["error"]
     if not status["is_current"]:
         yield f"the service shows old data: {error or 'its last round failed'}"
-    elif outcome != "complete":
+    elif not is_complete(status):
         causes = ", ".join(f"{n} {cause}" for cause, n in (status["gaps_by_cause"] or {}).items())
         yield f"the last round has gaps: {causes or error or outcome}"
         yield from _gap_lines(status, gaps)
@@ -226,17 +226,22 @@ def blind_spots(status: Row, gaps: Sequence[Row], judging: Sequence[str]) -> Ite
             yield f"rule {rule_id} cannot judge {unknown} of its subjects"
 
 
+def is_complete(status: Row) -> bool:
+    """Return whether the last round is shown, and saw everything."""
+    return bool(status["is_current"]) and status["round"]["outcome"] == "complete"
+
+
 def _print(
     report: ReportT, render: Callable[[ReportT], Iterable[Part]], options: Mapping[str, Any]
 ) -> None:
     print_answer(report.document, chain(render(report), not_seen(report.errors)), options)
 
 
-def read_gaps(api: Api, status: Row) -> list[Row]:
-    """Return the gaps of the last round, `GAPS` at most."""
+def read_gaps(api: Api, status: Row, most: int = GAPS) -> list[Row]:
+    """Return the gaps of the last round, `most` at most."""
     if not status["gaps_by_cause"]:
         return []
-    page = api.find(f"clusters/{quote(str(status['cluster']), safe='')}", limit=GAPS)
+    page = api.find(f"clusters/{quote(str(status['cluster']), safe='')}", limit=most)
     return [] if page is None else list(page["items"])
 
 

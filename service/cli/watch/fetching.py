@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from rules.errors import TidemarkError
-from service.cli.groups.answers import group_from, list_from
+from service.cli.groups.answers import group_from, list_from, unlisted
 from service.cli.loss.queries import LossReport, fetch_losses, list_losses
 from service.cli.server.remembering import RememberingApi
 from service.cli.server.report import Api
@@ -141,7 +141,7 @@ def _alerts(overview: Overview) -> Rows:
 def _groups(api: Api) -> Rows:
     document = list_from(api, {})
     rows = sorted(document["groups"], key=_largest_lag_first)
-    return Rows(rows=rows, unknown=_old(document))
+    return Rows(rows=rows, unknown=unlisted(api))
 
 
 def _largest_lag_first(group: Row) -> tuple[int, int, str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from service.cli.groups.tables import lag_pair
+from service.cli.groups.tables import total_lag
 from service.cli.loss import tables as losses
 from service.cli.status import STYLES, firing_for, what
 from service.cli.terminal.parts import Column, Row, long, short
@@ -68,19 +68,11 @@ def _alert_columns(now: datetime | None) -> Sequence[Column[Row]]:
 
 def _group_columns(_now: datetime | None) -> Sequence[Column[Row]]:
     return (
-        short("lag", _lag),
-        short("seconds", lambda row: lag_pair(row, "lag_seconds")),
+        short("lag", lambda row: total_lag(row, "lag")),
+        short("seconds", lambda row: total_lag(row, "lag_seconds")),
         short("state"),
         long("group"),
     )
-
-
-def _lag(row: Row) -> str:
-    """Return the lag of a group; what is known is a lower bound if not all of it is."""
-    pair = lag_pair(row, "lag")
-    if not row.get("unknown_lags"):
-        return pair
-    return "?" if pair == ABSENT else f">={pair}"
 
 
 def _loss_columns(_now: datetime | None) -> Sequence[Column[Row]]:

@@ -170,6 +170,7 @@ def lists() -> dict[str, dict[str, Any]]:
     runs = [{"run_id": "abcd1f"}, {"run_id": "abcd2f"}]
     groups = [{"group": "abcd1 billing"}, {"group": "abcd2"}]
     return {
+        "status": {**STAMP, "round": {"outcome": "complete"}, "gaps_by_cause": {}},
         "alerts": page(alert(fingerprint=FIRST), alert(fingerprint=SECOND)),
         "silences": page(first, second),
         f"silences/{first['id']}": {**STAMP, "silence": first},

@@ -19,6 +19,7 @@ from service.cli.groups.lag import command as lag
 from service.cli.groups.tables import render_group, render_lag, render_list
 from service.cli.terminal.exit_codes import ExitCode
 from service.observe.cluster_reader import Scope
+from service.rounds.latest import RoundOutcome
 from tests.factories import (
     at,
     commits,
@@ -73,7 +74,9 @@ class GroupsApi(AppApi):
 
 def served(view: View, *usual: dict[str, object]) -> GroupsApi:
     """Return the service after these rounds."""
-    client = client_of(snapshot=view.snapshot, view=view, at=view.snapshot.taken_at)
+    seen = view.snapshot
+    outcome = RoundOutcome.GAPS if seen.gaps else RoundOutcome.COMPLETE
+    client = client_of(snapshot=seen, view=view, at=seen.taken_at, outcome=outcome)
     return GroupsApi(client, usual=usual)
 
 
@@ -189,6 +192,38 @@ def test_a_group_that_is_not_there_differs_from_one_that_was_not_seen() -> None:
     silent = snapshot(gaps=(gap(what="offsets of a partition"), hidden))
     with pytest.raises(CollectError, match="'billing' was not seen: groups of broker 2"):
         observing.group_of(Source(silent), "billing")
+
+
+def test_a_round_with_gaps_is_neither_current_nor_complete_and_hides_what_it_did_not_see() -> None:
+    lags = gap(scope=GapScope.OFFSETS, what="offsets of a partition")
+    partly = snapshot(
+        partitions=partitions({"orders": 3}),
+        offsets=offsets(3, last_stable_offset=[50, None, 90], high_watermark=[50, None, 90]),
+        groups=(group(),),
+        commits=commits((0, 0, 50), (0, 1, 100), (0, 2, 90)),
+        gaps=(lags,),
+    )
+    service = served(view_of([partly]))
+    every, one = answers.list_from(service, {}), answers.group_from(service, "billing")
+    for document in (every, one):
+        assert exit_code(document) is ExitCode.INCOMPLETE
+        assert [each["what"] for each in document["gaps"]] == ["offsets of a partition"]
+    listed, shown = lines(printed(render_list(every))), lines(printed(render_lag(one)))
+    assert "billing Stable consumer 1 3 >=0 ?" in listed
+    assert "lag >=0 offsets, not known of 1 partition" in shown
+    for head in (listed[0], shown[0]):
+        assert head.endswith("not complete")
+    assert [line.split()[0] for line in shown if line.startswith("orders-")] == [
+        "orders-1",
+        "orders-0",
+        "orders-2",
+    ]
+    with pytest.raises(NotThereError, match="no group 'other'"):
+        answers.group_from(service, "other")
+    hidden = gap(scope=GapScope.GROUPS, what="groups of broker 2")
+    unlisted = served(view_of([snapshot(gaps=(lags, hidden))]))
+    with pytest.raises(CollectError, match="'billing' was not seen: groups of broker 2"):
+        answers.group_from(unlisted, "billing")
 
 
 @pytest.mark.parametrize("name", ["two words", "a/b", "☃", "[bold]"])

@@ -32,7 +32,7 @@ def list_from(api: Api, query: Mapping[str, str]) -> Row:
 
 
 def group_from_server(options: Mapping[str, Any], name: str) -> Row:
-    """Return one group of a running Tidemark; the beginning of its name suffices.
+    """Return one group of a running Tidemark; at a terminal the beginning of its name suffices.
 
     Raises:
         NotThereError: its last observation saw every group, and not this one.

@@ -41,13 +41,14 @@ class Contexts:
     by_name: Mapping[str, Context] = field(default_factory=dict)
 
     def named(self, name: str) -> Context:
-        """Return the context of this name, or whose name alone begins so.
+        """Return the context of this name, or, at a terminal, whose name alone begins so.
 
         Raises:
             NotThereError: there is none.
             RequestError: several begin so.
         """
-        return self.by_name[complete_name(name, self.by_name, "context", hint=self._names)]
+        whole = complete_name(name, self.by_name, "context", hint=self._names, verb="using")
+        return self.by_name[whole]
 
     @property
     def _names(self) -> str:

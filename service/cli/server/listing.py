@@ -15,11 +15,12 @@ import click
 
 from rules.errors import NotThereError, RequestError
 from service.cli.server.server_options import client_of
+from service.cli.terminal import typed_names
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.formats import is_limited
 from service.cli.terminal.parts import Column, Line, Part, Row, Table
-from service.cli.terminal.typed_names import complete_name, not_there
+from service.cli.terminal.typed_names import not_there
 from service.cli.terminal.words import ABSENT
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def complete_id(
     typed: str,
     what: str,
     *,
-    field: str = "name",
+    field: str,
     **query: str | int,
 ) -> str:
     """Return the whole id of a resource of a list, of which the beginning suffices; its rows have it as `field`.
@@ -207,17 +208,22 @@ def complete_id(
         UnreachableError: an older Tidemark, which has no such list.
     """
     rows = fetch_list(api, path, query).rows
-    return complete_name(typed, (str(row.get(field)) for row in rows), what)
+    return typed_names.complete_id(typed, (str(row.get(field)) for row in rows), what)
 
 
-def fetch_completed(
-    api: ApiClient, path: str, typed: str, what: str, *, field: str = "name", **query: str | int
-) -> Row:
-    """Return the document at "path/id" whose id begins with what was typed; errors are those of `complete_id`."""
+def fetch_completed(api: ApiClient, path: str, typed: str, what: str) -> Row:
+    """Return the document at "path/name"; at a terminal the beginning of the name suffices.
+
+    Raises:
+        NotThereError: there is none; the error has similar ones.
+        RequestError: several begin so, which are named.
+        UnreachableError: an older Tidemark, which has no such list.
+    """
     document = api.find(f"{path}/{quote(typed, safe='')}")
     if document is not None:
         return document
-    name = complete_id(api, path, typed, what, field=field, **query)
+    names = [str(row.get("name")) for row in fetch_list(api, path, {}).rows]
+    name = typed_names.complete_name(typed, names, what)
     return fetch(api, f"{path}/{quote(name, safe='')}", f"{what} {name}")
 
 

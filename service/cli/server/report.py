@@ -21,7 +21,7 @@ from service.cli.server.server_options import client_of
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parts import Line, Part, Row, not_seen
-from service.cli.terminal.typed_names import complete_name
+from service.cli.terminal.typed_names import complete_id
 from service.cli.terminal.words import ABSENT, time
 
 PLACE: Final = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
@@ -149,7 +149,7 @@ def fetch_named(
     for query in ({}, {"state": "all"}) if form.beginning.fullmatch(name) else ():
         ids = [each for each in ids_of(list_(query)) if each.startswith(name)]
         if ids:
-            return fetch(complete_name(name, ids, "id"))
+            return fetch(complete_id(name, ids, "id"))
     return report
 
 

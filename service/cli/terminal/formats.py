@@ -92,6 +92,12 @@ def is_limited() -> bool:
     return is_screen() and chosen_format() is Format.TABLE
 
 
+def is_interactive() -> bool:
+    """Return whether a person types and reads: on terminals, and in a format for people."""
+    has_keys = sys.stdin is not None and sys.stdin.isatty()
+    return has_keys and is_screen() and chosen_format() in (Format.TABLE, Format.WIDE)
+
+
 def has_colours(stream: Stream, environment: Mapping[str, str] = os.environ) -> bool:
     """Return whether what is written to a stream may have colours.
 

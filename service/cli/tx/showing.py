@@ -17,6 +17,7 @@ from rules.transactions.listing import (
     listing,
 )
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.formats import is_interactive
 from service.cli.terminal.parts import Part, not_seen
 from service.cli.terminal.typed_names import complete_name, similar_names
 from service.cli.tx.choosing import cluster_row
@@ -55,7 +56,7 @@ class Shown:
 
 
 def fetch(reader: Source, transactional_id: str) -> Shown:
-    """Return what is known of an id, or of the only one of an open transaction that begins so.
+    """Return what is known of an id, or, at a terminal, of the only one of an open transaction that begins so.
 
     Raises:
         RequestError: several of those that are listed begin so.
@@ -64,9 +65,9 @@ def fetch(reader: Source, transactional_id: str) -> Shown:
     if shown.described is not None or shown.entries:
         return shown
     ids = [each for each in _listed_ids(shown) if each.startswith(transactional_id)]
-    return (
-        _fetch(reader, complete_name(transactional_id, ids, "transactional id")) if ids else shown
-    )
+    if not ids or not is_interactive():
+        return shown
+    return _fetch(reader, complete_name(transactional_id, ids, "transactional id"))
 
 
 def _listed_ids(shown: Shown) -> list[str]:

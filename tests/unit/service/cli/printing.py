@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable
 
+import pytest
 from rich.console import Console
 
 from service.cli.terminal.parts import Part
@@ -17,6 +18,14 @@ class Terminal(io.StringIO):
     def isatty(self) -> bool:
         """Return that it is one."""
         return True
+
+
+def at_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Let a person type and read; what is printed is in the terminal that is returned."""
+    screen = Terminal()
+    monkeypatch.setattr("sys.stdin", Terminal())
+    monkeypatch.setattr("sys.stdout", screen)
+    return screen
 
 
 def printed(parts: Iterable[Part], width: int = 240) -> str:

@@ -18,6 +18,7 @@ from service.cli.main import run
 from service.cli.terminal.exit_codes import ExitCode
 from tests.unit.service.cli.api_rows import SILENCE_ID, alert, detail, silence
 from tests.unit.service.cli.documents import PREFIX, STAMP, Handler, page, serving
+from tests.unit.service.cli.printing import at_terminal
 
 ROOT: Final = Path(__file__).parents[4]
 HEAVY: Final = (  # 10 ms of CPU and more, each
@@ -192,14 +193,16 @@ def lists() -> dict[str, dict[str, Any]]:
         ["jobs", "show", "abcd1"],
         ["lag", "abcd1"],
         ["groups", "show", "abcd1"],
+        ["rules", "show", "sequence_gap_los"],
     ],
 )
 def test_the_beginning_of_any_name_suffices(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Handler.documents = lists()
-    assert run(arguments) in (ExitCode.OK, ExitCode.INCOMPLETE), capsys.readouterr().err
-    assert "abcd1" in capsys.readouterr().out
+    screen = at_terminal(monkeypatch)
+    assert run(arguments) in (ExitCode.OK, ExitCode.INCOMPLETE)
+    assert arguments[-1] in screen.getvalue()
 
 
 @pytest.mark.usefixtures("server")
@@ -209,10 +212,11 @@ def test_the_beginning_of_any_name_suffices(
         (["silences", "show", "abcd"], ExitCode.USAGE, "several silences: abcd1"),
         (["silences", "expire", "abcd"], ExitCode.USAGE, "several silences: abcd1"),
         (["silences", "show", "xyz"], ExitCode.USAGE, "is not the id of a silence"),
-        (["jobs", "show", "abcd"], ExitCode.USAGE, "several jobs: abcd1, abcd2"),
+        (["jobs", "show", "abcd"], ExitCode.NOTHING_MATCHED, "mean abcd1 or abcd2?"),
         (["jobs", "run", "abcd11"], ExitCode.NOTHING_MATCHED, "did you mean abcd1"),
         (["receivers", "test", "abcd11"], ExitCode.NOTHING_MATCHED, "did you mean abcd1?"),
-        (["lag", "abcd"], ExitCode.USAGE, "several groups: abcd1 billing, abcd2"),
+        (["lag", "abcd"], ExitCode.NOTHING_MATCHED, "did you mean abcd1 billing or abcd2?"),
+        (["lag", "abcd1"], ExitCode.NOTHING_MATCHED, "did you mean abcd1 billing?"),
         (["groups", "show", "abd2"], ExitCode.NOTHING_MATCHED, "did you mean abcd2?"),
         (["series", "4321"], ExitCode.USAGE, "several series: 43211, 43212"),
         (["baselines", "show", "4321"], ExitCode.USAGE, "several series: 43211, 43212"),
@@ -223,8 +227,8 @@ def test_the_beginning_of_any_name_suffices(
             ExitCode.USAGE,
             "several baseline runs: abcd1f, abcd2f",
         ),
-        (["rules", "show", "committed"], ExitCode.USAGE, "several rules: committed_"),
-        (["runbook", "show", "sequence_gap_los"], ExitCode.OK, ""),
+        (["rules", "show", "committed"], ExitCode.NOTHING_MATCHED, "did you mean committed_"),
+        (["runbook", "show", "sequence_gap_los"], ExitCode.NOTHING_MATCHED, "sequence_gap_loss?"),
         (["rules", "show", "sequnce_gap_loss"], ExitCode.NOTHING_MATCHED, "mean sequence_gap_loss"),
     ],
 )

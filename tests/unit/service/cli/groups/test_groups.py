@@ -35,7 +35,7 @@ from tests.schemas import validate
 from tests.unit.rules.catalogue.judging import view_of
 from tests.unit.service.api.given import client_of
 from tests.unit.service.cli.app_api import AppApi
-from tests.unit.service.cli.printing import printed
+from tests.unit.service.cli.printing import at_terminal, printed
 
 LEFT = member("m-1", 0, host="10.0.0.1")
 STAYS = member("m-2", 1, instance_id="pod-2")
@@ -169,7 +169,9 @@ def test_what_was_not_described_is_not_known_and_not_empty() -> None:
     assert exit_code(document) is ExitCode.INCOMPLETE
 
 
-def test_the_beginning_of_a_group_suffices_straight_from_a_cluster_too() -> None:
+def test_the_beginning_of_a_group_suffices_straight_from_a_cluster_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     view = two_rounds()
 
     class Scoped(Source):
@@ -177,6 +179,9 @@ def test_the_beginning_of_a_group_suffices_straight_from_a_cluster_too() -> None
             assert scope.groups is not None
             return self.seen if scope.groups.fullmatch("billing") else snapshot()
 
+    with pytest.raises(NotThereError, match="did you mean billing"):
+        observing.group_of(Scoped(view.snapshot), "bill")
+    at_terminal(monkeypatch)
     document = observing.group_of(Scoped(view.snapshot), "bill")
     assert document["group"]["group"] == "billing"
     with pytest.raises(NotThereError, match="did you mean billing"):

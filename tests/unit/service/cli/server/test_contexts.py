@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 import pytest
 
-from rules.errors import TidemarkError
+from rules.errors import NotThereError, TidemarkError
 from service.cli.main import run
 from service.cli.server.server_options import (
     client_of,
@@ -21,6 +21,7 @@ from service.cli.server.server_options import (
     server_options,
 )
 from service.cli.terminal.exit_codes import ExitCode
+from tests.unit.service.cli.printing import at_terminal
 
 HERE: Final = "http://127.0.0.1:8780"
 PROD: Final = "https://prod.example"
@@ -133,10 +134,14 @@ def test_tokens_are_shown_by_nothing_and_read_by_nobody_else(
     assert "others may read its tokens" in capsys.readouterr().err
 
 
-def test_the_beginning_of_a_context_chooses_it_and_removes_nothing(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+def test_the_beginning_of_a_context_chooses_it_for_a_person_and_removes_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with pytest.raises(NotThereError, match=r"did you mean prod\?"):
+        queried("--context", "pro")
+    at_terminal(monkeypatch)
     assert queried("--context", "pro") == queried("--context", "prod")
+    assert "no context 'pro'; using prod" in capsys.readouterr().err
     assert run(["context", "rm", "pro"]) == ExitCode.NOTHING_MATCHED
     assert "did you mean prod?" in capsys.readouterr().err
     assert "prod" in json.loads(folder.read_text(encoding="utf-8"))["contexts"]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import click
 import pytest
 
 from rules.errors import NotThereError, RequestError
-from service.cli.terminal.typed_names import complete_name
+from service.cli.terminal.formats import CHOSEN, Format
+from service.cli.terminal.typed_names import complete_id, complete_name
+from tests.unit.service.cli.printing import at_terminal
 
 NAMES = ("billing", "billing-audit", "two words", "größe", "[bold]")
 
@@ -20,11 +23,34 @@ NAMES = ("billing", "billing-audit", "two words", "größe", "[bold]")
         ("[", "[bold]"),
     ],
 )
-def test_a_whole_name_or_the_beginning_of_one_is_enough(typed: str, name: str) -> None:
+def test_a_whole_name_or_for_a_person_the_beginning_of_one_is_enough(
+    typed: str, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert complete_id(typed, NAMES, "group") == name
+    if typed != name:
+        with pytest.raises(NotThereError, match="did you mean "):
+            complete_name(typed, NAMES, "group")
+    at_terminal(monkeypatch)
     assert complete_name(typed, NAMES, "group") == name
+    told = "" if typed == name else f"tidemark: there is no group {typed!r}; showing {name}\n"
+    assert capsys.readouterr().err == told
 
 
-def test_the_beginning_of_several_names_them() -> None:
+@pytest.mark.parametrize("form", [Format.JSON, Format.YAML, Format.TSV])
+def test_a_name_that_has_ended_is_not_another_one_for_a_program_at_a_terminal(
+    form: Format, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_terminal(monkeypatch)
+    with click.Context(click.Command("show")) as ctx:
+        ctx.meta[CHOSEN] = form
+        with pytest.raises(NotThereError, match=r"no group 'app-1'; did you mean app-10\?"):
+            complete_name("app-1", ("app-10",), "group")
+
+
+def test_the_beginning_of_several_names_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NotThereError, match=r"did you mean billing or billing-audit\?"):
+        complete_name("bill", NAMES, "group")
+    at_terminal(monkeypatch)
     with pytest.raises(
         RequestError, match=r"^bill is the beginning of several groups: billing, billing-audit$"
     ) as caught:

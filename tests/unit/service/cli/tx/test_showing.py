@@ -16,6 +16,7 @@ from tests.factories import (
     transaction,
 )
 from tests.schemas import validate
+from tests.unit.service.cli.printing import at_terminal
 from tests.unit.service.cli.tx.given import (
     EMPTY,
     HANGS,
@@ -70,7 +71,14 @@ def test_an_id_that_nobody_knows_is_named_with_those_like_it() -> None:
     )
 
 
-def test_the_beginning_of_an_id_with_an_open_transaction_suffices() -> None:
+def test_the_beginning_of_an_id_with_an_open_transaction_suffices_for_a_person(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To a script, an id that has ended must not become that of another producer, with its repair."""
+    ended = shown(Rounds(RUNS, says=None), "paym")
+    assert showing.exit_code(ended) is ExitCode.NOTHING_MATCHED
+    assert next(iter(showing.error(ended))).endswith("open transactions have similar ids: payments")
+    at_terminal(monkeypatch)
     found = shown(Rounds(RUNS, says=None), "paym")
     assert found.transactional_id == "payments"
     assert list(showing.error(found)) == []

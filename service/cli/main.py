@@ -30,6 +30,7 @@ from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.formats import no_color_option
 from service.cli.terminal.help_text import put_examples_first
 from service.cli.terminal.output import OutputClosedError, OutputError, guarded_streams
+from service.cli.terminal.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -231,4 +232,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except TidemarkError as error:
         click.echo(f"tidemark: {error}", err=True)
         return exit_code_of(error)
+    except UnicodeEncodeError as error:
+        # Bytes of an argument that are no UTF-8 are lone surrogates: a path may have them, nothing else can.
+        click.echo(f"tidemark: '{printable(error.object)}' is not UTF-8", err=True)
+        return ExitCode.USAGE
     return int(code or 0)

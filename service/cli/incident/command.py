@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -67,7 +66,7 @@ def command(
         from service.cli.incident.writing import html_of, markdown_of  # noqa: PLC0415 - see below
 
         write = html_of if options["output"] == "html" else markdown_of
-        sys.stdout.write(write(report))
+        click.echo(write(report), nl=False)
     return ExitCode.INCOMPLETE if report.missing else ExitCode.OK
 
 

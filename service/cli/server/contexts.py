@@ -136,7 +136,13 @@ def write_contexts(path: Path, contexts: Contexts) -> None:
 
 def _contexts_of(document: Any) -> Contexts:
     by_name = {
-        str(name): Context(name=str(name), **entry) for name, entry in document["contexts"].items()
+        name: Context(name=name, **_texts(entry)) for name, entry in document["contexts"].items()
     }
     current = document.get("current")
     return Contexts(current=current if current in by_name else None, by_name=by_name)
+
+
+def _texts(entry: Mapping[str, Any]) -> Mapping[str, str]:
+    if not all(isinstance(value, str) for value in entry.values()):
+        raise TypeError("a field of a context is no text")
+    return entry

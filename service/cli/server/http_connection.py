@@ -144,7 +144,7 @@ def _proxy_of(address: SplitResult) -> SplitResult | None:
     """Return the HTTP proxy to an address that the environment names, None for none.
 
     Raises:
-        OSError: it is no proxy of HTTP.
+        OSError: it is no proxy of HTTP, or no address.
     """
     from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415 - 10 ms, not for loopback
 
@@ -152,7 +152,11 @@ def _proxy_of(address: SplitResult) -> SplitResult | None:
     url = proxies.get(address.scheme) or proxies.get("all")
     if not url or proxy_bypass(address.netloc):
         return None
-    proxy = urlsplit(url if "://" in url else f"http://{url}")
+    try:
+        proxy = urlsplit(url if "://" in url else f"http://{url}")
+        _ = proxy.port  # checked as it is read
+    except ValueError as exc:
+        raise OSError(f"the proxy of the environment has no valid address: {exc}") from exc
     if proxy.scheme != "http" or not proxy.hostname:
         raise OSError(f"the proxy of the environment is {proxy.scheme}, and only http is supported")
     return proxy

@@ -35,9 +35,13 @@ class _Guarded:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        """Write as the stream does."""
+        """Write as the stream does; what its encoding lacks is written as an escape, on any terminal."""
         with self._translate_errors():
-            return self._stream.write(text)
+            try:
+                return self._stream.write(text)
+            except UnicodeEncodeError as exc:
+                escaped = text.encode(exc.encoding, "backslashreplace")
+                return self._stream.write(escaped.decode(exc.encoding))
 
     def flush(self) -> None:
         """Flush as the stream does."""

@@ -60,8 +60,8 @@ def plot(points: Sequence[Point], *, width: int, rows: int = ROWS) -> list[str]:
 def _columns(points: Sequence[Point], count: int) -> list[list[Point]]:
     """Divide points by time; a column between two values that are one step apart is not a gap."""
     begin, end = points[0].at, points[-1].at
-    steps = [later.at - earlier.at for earlier, later in pairwise(points)]
-    step = min(steps, default=timedelta(seconds=1))
+    steps = (later.at - earlier.at for earlier, later in pairwise(points))
+    step = min((step for step in steps if step), default=timedelta(seconds=1))
     count = max(min(count, (end - begin) // step + 1), 1)
     columns: list[list[Point]] = [[] for _ in range(count)]
     for point in points:

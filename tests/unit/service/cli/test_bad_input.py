@@ -44,6 +44,7 @@ ON_CALL: Final = {  # each with a name that fits
     "alerts show": ["alerts", "show", "abcd"],
 }
 each_command: Final = pytest.mark.parametrize("arguments", ON_CALL.values(), ids=ON_CALL)
+NOT_UTF_8: Final = "\udcff"  # as the byte 0xff of an argument
 FIRST, SECOND = "abcd000000000001", "abcd000000000002"
 LISTS_MODULES: Final = """
 import json, sys
@@ -162,6 +163,38 @@ def test_an_id_that_fits_none_or_several_is_one_clear_line(
     err = capsys.readouterr().err
     assert [word for word in words if word not in err] == []
     assert len([line for line in err.splitlines() if line.startswith(("tidemark:", "Error:"))]) == 1
+
+
+@pytest.mark.usefixtures("server")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["groups", "show", NOT_UTF_8],
+        ["loss", "ls", "--topic", NOT_UTF_8],
+        ["alerts", "ls", "--rule", NOT_UTF_8],
+        ["jobs", "show", NOT_UTF_8],
+        ["baselines", "ls", "--topic", NOT_UTF_8],
+        ["alerts", "ack", FIRST, "--comment", NOT_UTF_8],
+    ],
+)
+def test_an_argument_that_is_not_utf_8_is_one_clear_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Handler.documents = {f"alerts/{FIRST}": detail(fingerprint=FIRST)}
+    assert run(arguments) == ExitCode.USAGE
+    err = capsys.readouterr().err
+    assert "\\udcff" in err
+    assert err.endswith("is not UTF-8\n")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.usefixtures("server")
+def test_without_standard_output_a_report_is_written_nowhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    Handler.default = STAMP
+    monkeypatch.setattr(sys, "stdout", None)
+    assert run(ON_CALL["incident --from"]) == ExitCode.INCOMPLETE
 
 
 def lists() -> dict[str, dict[str, Any]]:

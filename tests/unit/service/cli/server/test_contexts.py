@@ -154,7 +154,16 @@ def test_a_removed_context_is_not_current(folder: Path) -> None:
     assert run(["context", "rm", "prod"]) == ExitCode.NOTHING_MATCHED
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"contexts": {"a": {"colour": "red"}}}', '"a"'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"contexts": {"a": {"colour": "red"}}}',
+        '{"contexts": {"a": {"server": 5}}, "current": "a"}',
+        '"a"',
+    ],
+)
 def test_a_damaged_file_is_one_clear_line(
     folder: Path, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

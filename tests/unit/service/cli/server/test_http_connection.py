@@ -164,10 +164,20 @@ def test_tls_goes_through_a_tunnel_that_sees_no_token(proxy: Server) -> None:
     assert [line for line in head if "Bearer" in line] == []
 
 
-def test_a_proxy_of_another_protocol_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTP_PROXY", "socks5://127.0.0.1:1")
-    monkeypatch.setenv("http_proxy", "socks5://127.0.0.1:1")
-    with pytest.raises(UnreachableError, match="the proxy of the environment is socks5, and only"):
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("socks5://127.0.0.1:1", "the proxy of the environment is socks5, and only"),
+        ("http://proxy:abc", "the proxy of the environment has no valid address: Port"),
+        ("http://[::1", "the proxy of the environment has no valid address: Invalid IPv6"),
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_named(
+    url: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", url)
+    monkeypatch.setenv("http_proxy", url)
+    with pytest.raises(UnreachableError, match=words):
         get_once("http://tidemark.example")
 
 

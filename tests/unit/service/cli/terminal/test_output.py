@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+import click
 import pytest
 
 from service.cli.collect.snapshot_table import snapshot_tables
@@ -81,6 +82,16 @@ def test_an_error_of_something_else_stays_what_it_is() -> None:
 def test_a_stream_that_is_not_there_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdout", None)
     assert run(["--version"]) == ExitCode.OK
+
+
+def test_a_terminal_that_lacks_a_character_shows_its_escape(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
+    with guarded_streams():
+        click.echo("größe ☃")
+    assert raw.getvalue() == "größe \\u2603\n".encode("latin-1")
 
 
 def test_the_interpreter_says_nothing_at_its_end_about_a_closed_pipe() -> None:

@@ -27,7 +27,7 @@ class Context:
     """One Tidemark, and where its token comes from: one of three places, or none."""
 
     name: str
-    server: str
+    server: str  # as `--server` has it, without a slash at its end
     token: str | None = field(default=None, repr=False)
     token_file: str | None = None
     token_variable: str | None = None
@@ -135,14 +135,12 @@ def write_contexts(path: Path, contexts: Contexts) -> None:
 
 
 def _contexts_of(document: Any) -> Contexts:
-    by_name = {
-        name: Context(name=name, **_texts(entry)) for name, entry in document["contexts"].items()
-    }
+    by_name = {name: _context(name, **entry) for name, entry in document["contexts"].items()}
     current = document.get("current")
     return Contexts(current=current if current in by_name else None, by_name=by_name)
 
 
-def _texts(entry: Mapping[str, Any]) -> Mapping[str, str]:
-    if not all(isinstance(value, str) for value in entry.values()):
+def _context(name: str, *, server: str, **token: str) -> Context:
+    if not all(isinstance(value, str) for value in (server, *token.values())):
         raise TypeError("a field of a context is no text")
-    return entry
+    return Context(name=name, server=server.rstrip("/"), **token)

@@ -30,7 +30,7 @@ DEFAULT: Final = "http://127.0.0.1:8780"
 
 
 def address(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """Return an address that is given, checked: http or https, and without a password."""
+    """Return an address that is given, checked: http or https, and without a password; in one form, to compare it."""
     del ctx, param
     if value is None:
         return None
@@ -46,7 +46,7 @@ def address(ctx: click.Context, param: click.Parameter, value: str | None) -> st
         raise click.BadParameter(
             "an address must not hold a user name or password: use --token-file"
         )
-    return value
+    return value.rstrip("/")
 
 
 def _server(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:

@@ -61,6 +61,20 @@ def queried(*arguments: str, is_optional: bool = False) -> tuple[str | None, str
     return sent[0]
 
 
+def next_to(*arguments: str) -> str:
+    """Return the options by which the command after one with these options queries the same Tidemark."""
+    shown: list[str] = []
+
+    @click.command()
+    @server_options
+    def command(**options: Any) -> None:
+        with client_of(options) as api:
+            shown.append(options_to(api.server))
+
+    command.main(list(arguments), standalone_mode=False)
+    return shown[0]
+
+
 STAGING: Final = ("http://staging:1", "of-staging")
 
 
@@ -79,16 +93,25 @@ def test_a_context_is_chosen_by_option_or_environment(monkeypatch: pytest.Monkey
 
 def test_a_server_that_was_named_is_named_to_the_next_command_too() -> None:
     """Without it the current context would send that command to another Tidemark."""
-    shown: list[str] = []
+    assert next_to("--server", HERE) == f" --server {HERE}"
+    assert next_to() == ""
+    assert next_to("--context", "die ärmere stufe") == " --context 'die ärmere stufe'"
 
-    @click.command()
-    @server_options
-    def command(**options: Any) -> None:
-        shown.append(options_to(options["server"]))
 
-    for arguments in (["--server", HERE], [], ["--context", "die ärmere stufe"]):
-        command.main(arguments, standalone_mode=False)
-    assert shown == [f" --server {HERE}", "", " --context 'die ärmere stufe'"]
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_slash_at_the_end_of_an_address_keeps_the_token_of_its_context(
+    is_written: bool,  # noqa: FBT001 - a parameter of the test
+    folder: Path,
+) -> None:
+    assert (
+        run(["context", "add", "slash", "--server", f"{HERE}/", "--token-env", "STAGING_TOKEN"])
+        == 0
+    )
+    if is_written:  # by hand, or before addresses were stored without it
+        text = folder.read_text(encoding="utf-8")
+        folder.write_text(text.replace(f'{HERE}"', f'{HERE}/"'), encoding="utf-8")
+    assert queried("--context", "slash") == (HERE, "of-staging")
+    assert next_to("--context", "slash") == " --context slash"
 
 
 def test_the_token_of_a_context_goes_to_no_other_server(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
-from service.cli.terminal.parts import Column, Line, Part, Table
+from service.cli.terminal.parts import NARROW_WIDTH, Column, Line, Part, Table
 from service.views.doctor import Check, CheckState, Doctor
 
 STYLES: Final = {
@@ -44,7 +44,7 @@ def render(doctor: Doctor) -> Iterator[Part]:
         columns=COLUMNS,
         rows=doctor.checks,
         style=_style,
-        has_blocks=False,
+        folded_width=NARROW_WIDTH,
     )
     for check in doctor.checks:
         if check.state is not CheckState.OK:

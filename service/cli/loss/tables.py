@@ -13,7 +13,17 @@ from typing import Final
 from rules.loss.summary import offsets
 from service.cli.loss.queries import HARMLESS, RESTORED, LossReport
 from service.cli.terminal.formats import is_limited
-from service.cli.terminal.parts import SHOWN, Facts, Line, Part, Row, Table, long, short
+from service.cli.terminal.parts import (
+    NARROW_WIDTH,
+    SHOWN,
+    Facts,
+    Line,
+    Part,
+    Row,
+    Table,
+    long,
+    short,
+)
 from service.cli.terminal.words import ABSENT, few, in_words, text, time, utc
 
 WORST: Final = "bold red"
@@ -66,7 +76,7 @@ def losses_table(losses: Sequence[Row], hidden: int = 0) -> Table[Row]:
         rows=losses,
         style=lambda loss: STYLES.get(_word(loss)),
         caption=f"{hidden} more (-o wide)" if hidden > 0 else None,
-        has_blocks=False,
+        folded_width=NARROW_WIDTH,
     )
 
 
@@ -291,7 +301,7 @@ def _groups_table(loss: Row) -> Table[Row]:
     rows = loss["groups_beyond"]
     hidden = (loss.get("group_count") or len(rows)) - len(rows)
     caption = f"{hidden} more groups, which the finding does not name" if hidden > 0 else None
-    return Table(columns=GROUP_COLUMNS, rows=rows, caption=caption, has_blocks=False)
+    return Table(columns=GROUP_COLUMNS, rows=rows, caption=caption, folded_width=NARROW_WIDTH)
 
 
 def _also(loss: Row) -> Iterator[Line]:

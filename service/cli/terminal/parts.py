@@ -13,6 +13,8 @@ from service.cli.terminal.words import text, utc
 
 SHOWN: Final = 200  # rows of a table: on a terminal, more than a person reads; a pipe has all
 LABEL_WIDTH: Final = 12
+NAME_WIDTH: Final = 20  # most names are whole in it
+NARROW_WIDTH: Final = 10  # of columns whose cells have several words, or numbers
 
 Row = Mapping[str, Any]  # JSON of a Tidemark of any version: fields may be absent
 Words: TypeAlias = str | tuple[str, str]  # a text, or one with its style
@@ -55,7 +57,9 @@ class Table(Generic[RowT]):
     rows: Sequence[RowT]  # on a terminal the first `SHOWN` are drawn
     style: Callable[[RowT], str | None] = lambda _: None
     caption: str | None = None  # default: how many rows are not drawn
-    has_blocks: bool = True  # if not, cells are folded also on a narrow screen
+    folded_width: int = (
+        NAME_WIDTH  # the least of a column that may be folded, if its cells are wider
+    )
 
 
 Part: TypeAlias = Line | Facts | Table[Any]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any
 
 from rich import table as rich_table
 from rich.cells import cell_len
@@ -19,8 +19,6 @@ from service.cli.terminal.parts import LABEL_WIDTH, SHOWN, Facts, Line, Part, Ta
 from service.cli.terminal.plain import GAP, PIPED_WIDTH, WIDE, facts_text
 from service.cli.terminal.separated import print_rows
 from service.cli.terminal.words import printable
-
-NAME_WIDTH: Final = 20  # the least width of a column of names, if its names are longer
 
 
 def console() -> Console:
@@ -52,7 +50,7 @@ def print_parts(parts: Iterable[Part], screen: Console, most: int = SHOWN) -> No
                 screen.print(Text(facts_text(pairs, label_width)), soft_wrap=True)
             case Table():
                 for content in _draw(part, screen.width, most):
-                    screen.print(content, soft_wrap=part.has_blocks)
+                    screen.print(content, soft_wrap=True)
 
 
 def _printable(words: str | tuple[str, str]) -> str | tuple[str, str]:
@@ -81,7 +79,7 @@ def _draw(table: Table[Any], screen_width: int, most: int) -> Iterator[Renderabl
     styles = [table.style(row) for row in rows]
     hidden = len(table.rows) - most
     caption = table.caption or (f"{hidden:,} more (-o wide)" if hidden > 0 else None)
-    if not table.has_blocks or _least_width(table, cells) <= screen_width:
+    if _least_width(table, cells) <= screen_width:
         yield _grid(table, cells, styles, caption)
         return
     headings = [column.heading for column in table.columns]
@@ -95,9 +93,8 @@ def _draw(table: Table[Any], screen_width: int, most: int) -> Iterator[Renderabl
 def _least_width(table: Table[Any], cells: list[list[str]]) -> int:
     widths = []
     for place, column in enumerate(table.columns):
-        widest = max((cell_len(row[place]) for row in cells), default=0)
-        least = widest if column.is_short else min(widest, NAME_WIDTH)
-        widths.append(max(cell_len(column.heading), least))
+        widest = max(map(cell_len, (column.heading, *(row[place] for row in cells))))
+        widths.append(widest if column.is_short else min(widest, table.folded_width))
     return sum(widths) + GAP * (len(widths) - 1)
 
 

@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from service.api.findings.views import from_memory
 from service.api.losses.views import loss_of
 from service.cli.loss import tables
@@ -108,6 +110,15 @@ def test_times_and_ranges_are_whole_on_a_narrow_screen() -> None:
     told = printed([tables.losses_table([row(), row(evidence=UNSEEN)])], width=80)
     assert "06-02 12:00:00" in told
     assert "[73, 100)" in told
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80])
+def test_a_loss_has_all_that_is_known_of_it_on_a_screen_of_any_width(width: int) -> None:
+    beyond = row(rule="committed_beyond_log_end", group="invoicing", evidence=BEYOND)
+    told = printed([tables.losses_table([row(), beyond])], width)
+    for words in ("orders-0", "[73, 100) 27", "[100, 120) 20", "billing, audit", "invoicing (10"):
+        assert words in told, words
+    assert all(f"  {heading}" in told for heading in ("certain", "possible", "groups"))
 
 
 def test_the_head_counts_classes_and_says_whether_that_is_all() -> None:

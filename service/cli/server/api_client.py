@@ -25,6 +25,7 @@ from rules.errors import (
 )
 from service.api.core.prefix import PREFIX
 from service.cli.server.http_connection import Connection, HttpAnswer, HttpConnection
+from service.cli.terminal.words import printable
 
 TIMEOUT_SECONDS: Final = 10.0
 LIMIT: Final = 1000  # items of a page
@@ -37,6 +38,11 @@ UNREADABLE: Final = (
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     HTTPStatus.UNPROCESSABLE_ENTITY,
+)
+OF_PROXIES: Final = (  # in another format than Tidemark's own
+    HTTPStatus.BAD_GATEWAY,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT,
 )
 CONFLICTS: Final = (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED)
 
@@ -219,14 +225,25 @@ class ApiClient:
         )
 
     def _not_tidemark(self, answer: HttpAnswer) -> UnreachableError:
-        kind = _media_type(answer) or "no content type"
+        if answer.status in OF_PROXIES:
+            return UnreachableError(
+                f"a proxy answers at {self.server}, and Tidemark behind it does not: {_phrase(answer)}"
+            )
+        target = _redirect_of(answer)
+        what = f"redirects to {target}" if target else _media_type(answer) or "no content type"
         return UnreachableError(
-            f"{self.server} is not a Tidemark: it answers {_phrase(answer)}, {kind}"
+            f"{self.server} is not a Tidemark: it answers {_phrase(answer)}, {what}"
         )
 
 
 def _json_bytes(document: Row) -> bytes:
     return json.dumps(dict(document), ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _redirect_of(answer: HttpAnswer) -> str | None:
+    """Return where a redirect leads, without the query, which may hold a secret; None if it is none."""
+    location = answer.headers.get("location") if answer.status // 100 == 3 else None
+    return location and printable(location.partition("?")[0])
 
 
 def _media_type(answer: HttpAnswer) -> str:

@@ -86,10 +86,9 @@ def test_a_list_without_end_is_an_error() -> None:
         {"status_code": 200, "json": {"as_of": None}},
         {"status_code": 200, "content": b"\xff"},
         {"status_code": 204},
-        {"status_code": 302, "headers": {"location": "https://sso.example"}},
         {"status_code": 404, "html": "nothing"},
         {"status_code": 404, "json": {"detail": "Not Found"}},
-        {"status_code": 503, "html": "no upstream"},
+        {"status_code": 302},
         {"status_code": 500, "headers": {"content-type": "application/problem+json"}},
     ],
 )
@@ -97,6 +96,24 @@ def test_what_answers_in_another_form_is_no_tidemark(answer: dict[str, Any]) -> 
     with pytest.raises(UnreachableError, match=r"is not a Tidemark: it answers \d{3}") as found:
         client(lambda _: httpx2.Response(**answer)).find("losses/x")
     assert exit_code_of(found.value) is ExitCode.UNREACHABLE
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"status_code": 502, "html": "no upstream"}, "behind it does not: 502 Bad Gateway"),
+        ({"status_code": 503, "json": {}}, "behind it does not: 503 Service Unavailable"),
+        ({"status_code": 504}, "behind it does not: 504 Gateway Timeout"),
+        (
+            {"status_code": 302, "headers": {"location": "https://sso.example/in?state=secret"}},
+            "it answers 302 Found, redirects to https://sso.example/in",
+        ),
+    ],
+)
+def test_what_is_before_a_tidemark_is_not_taken_for_it(answer: dict[str, Any], words: str) -> None:
+    with pytest.raises(UnreachableError) as found:
+        client(lambda _: httpx2.Response(**answer)).find("losses/x")
+    assert str(found.value).endswith(words)
 
 
 def test_nothing_there_is_an_answer_where_it_may_be_one() -> None:

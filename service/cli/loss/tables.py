@@ -41,7 +41,7 @@ def render_list(report: LossReport) -> Iterator[Part]:
     """Yield the losses by incident, below their cluster, time and counts, and the next command."""
     yield head(report)
     if report.losses:
-        yield from incidents_in_order(report.rows, most=SHOWN if is_limited() else None)
+        yield from incidents_in_order(report.rows)
         yield Line("What to do: tidemark loss show TOPIC-PARTITION")
 
 
@@ -55,9 +55,9 @@ def head(report: LossReport) -> Line:
     return report.head(counts if partitions else "no loss is known")
 
 
-def incidents_in_order(incidents: Sequence[Row], *, most: int | None = SHOWN) -> Iterator[Part]:
-    """Yield each incident with one line per partition, up to `most` lines; None: all."""
-    left = sys.maxsize if most is None else most
+def incidents_in_order(incidents: Sequence[Row]) -> Iterator[Part]:
+    """Yield each incident with one line per partition: on a terminal `SHOWN` lines at most, elsewhere all."""
+    left = SHOWN if is_limited() else sys.maxsize
     for incident in incidents:
         losses = incident.get("partitions") or []
         yield Line("")

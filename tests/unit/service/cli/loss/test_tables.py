@@ -12,9 +12,9 @@ from service.api.findings.views import from_memory
 from service.api.losses.views import loss_of
 from service.cli.loss import tables
 from service.cli.loss.queries import LossReport
-from service.cli.terminal.parts import SHOWN
+from service.cli.terminal.parts import SHOWN, Table
 from tests.unit.service.api.losses.losses import BEYOND, PROVEN, SETTLED, open_loss
-from tests.unit.service.cli.printing import printed
+from tests.unit.service.cli.printing import at_terminal, printed
 
 UNSEEN = {"last_observation": PROVEN["last_observation"], "unknown_since": PROVEN["unknown_since"]}
 
@@ -167,8 +167,14 @@ def test_a_row_of_another_version_is_shown_as_far_as_it_goes() -> None:
     assert "settled  4" in told
 
 
-def test_more_losses_than_a_person_reads_are_counted() -> None:
-    told = printed(tables.incidents_in_order([incident(*[row()] * (SHOWN + 1)), incident(row())]))
+def test_more_losses_than_a_person_reads_are_counted_on_a_terminal_and_shown_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    many = [incident(*[row()] * (SHOWN + 1)), incident(row())]
+    lists = [part for part in tables.incidents_in_order(many) if isinstance(part, Table)]
+    assert [len(each.rows) for each in lists] == [SHOWN + 1, 1]
+    at_terminal(monkeypatch)
+    told = printed(tables.incidents_in_order(many))
     assert "1 more (-o wide)" in told
     assert told.count("orders-0") == SHOWN
     assert told.count("Broker 1 lost leadership") == 2, "the incident itself is always said"

@@ -124,7 +124,10 @@ def use(name: str) -> None:
       tidemark context use prod
     """  # noqa: D301 - see above
     path = contexts_path(os.environ)
-    write_contexts(path, read_contexts(path).using(name))
+    contexts = read_contexts(path).using(name)
+    write_contexts(path, contexts)
+    context = contexts.named(contexts.current or name)
+    click.echo(f"context {context.name}: {context.server}; current", err=True)
 
 
 @command.command()
@@ -138,6 +141,7 @@ def rm(name: str) -> None:
     """  # noqa: D301 - see above
     path = contexts_path(os.environ)
     write_contexts(path, read_contexts(path).without(name))
+    click.echo(f"context {name} is removed", err=True)
 
 
 def _row(context: Context, current: str | None) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def address(ctx: click.Context, param: click.Parameter, value: str | None) -> st
     return value.rstrip("/")
 
 
-def _server(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+def server_to_query(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Return the address to query: that of a context is remembered, because its token goes with it."""
     if ctx.resilient_parsing:
         return value
@@ -119,12 +119,19 @@ def options_to(server: str) -> str:
     return f" --server {shlex.quote(server)}"
 
 
-SERVER: Final = click.option(
-    "--server", default=DEFAULT, envvar=VARIABLE, show_envvar=True, show_default=True,
-    metavar="URL", callback=_server, help="Address of the running Tidemark.",
-)  # fmt: skip
+def server_option(
+    callback: Callable[..., str | None] = server_to_query,
+) -> Callable[[Command], Command]:
+    """Return a decorator that adds `--server URL`, whose value the callback decides."""
+    return click.option(
+        "--server", default=DEFAULT, envvar=VARIABLE, show_envvar=True, show_default=True,
+        metavar="URL", callback=callback, help="Address of the running Tidemark.",
+    )  # fmt: skip
+
+
+SERVER: Final = server_option()
 SERVER_IF_ANY: Final = click.option(
-    "--server", envvar=VARIABLE, show_envvar=True, metavar="URL", callback=_server,
+    "--server", envvar=VARIABLE, show_envvar=True, metavar="URL", callback=server_to_query,
     help="Address of a running Tidemark to query too; default: none.",
 )  # fmt: skip
 TOKEN_FILE: Final = click.option(

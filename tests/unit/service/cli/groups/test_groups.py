@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
-from rules.errors import CollectError, NotThereError
+from rules.errors import CollectError, NotThereError, SettingsError
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.snapshot import Snapshot
 from rules.view import View
@@ -238,8 +239,23 @@ def test_a_group_may_have_any_name(name: str) -> None:
     assert f"group {name} " in printed(render_lag(document))
 
 
-def test_a_server_and_a_cluster_exclude_each_other() -> None:
-    arguments = ["g", "--server", "http://127.0.0.1:1", "--bootstrap-servers", "127.0.0.1:1"]
-    result = CliRunner().invoke(lag, arguments)
+@pytest.mark.parametrize("cluster", [["--bootstrap-servers", "127.0.0.1:1"], ["--config", "x"]])
+@pytest.mark.parametrize("server", [["--server", "http://127.0.0.1:1"], ["--context", "prod"]])
+def test_a_server_and_a_cluster_exclude_each_other(cluster: list[str], server: list[str]) -> None:
+    result = CliRunner().invoke(lag, ["g", *cluster, *server])
     assert result.exit_code == ExitCode.USAGE
-    assert "exclude each other" in result.output
+    assert f"{server[0]} and {cluster[0]} exclude each other" in result.output
+
+
+def test_a_cluster_is_read_whatever_contexts_and_the_environment_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tidemark").mkdir()
+    (tmp_path / "tidemark" / "contexts.json").write_text("{", encoding="utf-8")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    missing = ["--config", str(tmp_path / "none.toml")]
+    for value in ("", "no address"):
+        monkeypatch.setenv("TIDEMARK_SERVER", value)
+        result = CliRunner().invoke(lag, ["g", *missing])
+        assert isinstance(result.exception, SettingsError)
+        assert "none.toml" in str(result.exception)

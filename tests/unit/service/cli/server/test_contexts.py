@@ -78,9 +78,11 @@ def next_to(*arguments: str) -> str:
 STAGING: Final = ("http://staging:1", "of-staging")
 
 
-def test_the_current_context_is_queried_with_its_token() -> None:
+def test_the_current_context_is_queried_with_its_token(capsys: pytest.CaptureFixture[str]) -> None:
     assert queried() == (PROD, "of-prod")
+    capsys.readouterr()
     run(["context", "use", "die ärmere stufe"])
+    assert capsys.readouterr().err == "context die ärmere stufe: http://staging:1; current\n"
     assert queried() == STAGING
 
 

@@ -103,7 +103,7 @@ def show(name: str, **options: Any) -> int:
       tidemark loss show orders-3 -o json | jq -r '.losses[].next_steps[]'
     """  # noqa: D301 - see above
     return print_named_report(
-        name, "loss", options, queries.fetch_losses, tables.render_all_details
+        name, options, queries.fetch_losses, tables.render_all_details, what="loss"
     )
 
 

@@ -64,7 +64,7 @@ def command(
     if series is not None and not series.isdecimal():
         raise click.UsageError(f"{series!r} is not the ID of a series; `baselines ls` shows them.")
     with client_of(options) as api:
-        document = _fetch(api, series, begin, end, options)
+        document = _fetch(api, series, options, begin=begin, end=end)
     measured = document["measured"]
     if options["output"] == "csv":
         click.echo(csv_of(measured["values"]), nl=False)
@@ -78,9 +78,10 @@ def command(
 def _fetch(
     api: ApiClient,
     series: str | None,
+    options: dict[str, Any],
+    *,
     begin: datetime | None,
     end: datetime | None,
-    options: dict[str, Any],
 ) -> Row:
     from service.cli.server.listing import query_of  # noqa: PLC0415 - keeps `--help` fast
     from service.runtime.clock import utc_now  # noqa: PLC0415 - the same

@@ -174,7 +174,7 @@ def show(name: str, **options: Any) -> int:
         most = tables.IN_FULL if is_limited() else None
         return tables.render_all_details(report.rows, most=most)
 
-    return print_named_report(name, "event", options, queries.fetch_sequences, render)
+    return print_named_report(name, options, queries.fetch_sequences, render, what="event")
 
 
 def _list_sources(files: Sequence[str]) -> list[str]:

@@ -173,12 +173,13 @@ def print_report_list(
 
 def print_named_report(
     name: str,
-    what: str,
     options: Mapping[str, Any],
     fetch: Callable[[Api, str], ReportT | None],
     render: Callable[[ReportT], Iterable[Part]],
+    *,
+    what: str,
 ) -> int:
-    """Print all details of what has this id, or of a partition; return the exit code."""
+    """Print all details of what has this id, or of a partition; return the exit code. `what` is the word for it."""
     with client_of(options) as api:
         report = fetch(api, name)
     if report is None:

@@ -236,7 +236,10 @@ def _verdicts(
             name: SUBJECT_GONE for name, is_seen in old_names if is_seen and name not in reasons
         }
     reasons |= {name: SUBJECT_GONE for name in worst if name not in reasons}
-    return [_verdict(snapshot, before, name, reason, worst) for name, reason in reasons.items()]
+    return [
+        _verdict(name, reason, worst.get(name), snapshot=snapshot, before=before)
+        for name, reason in reasons.items()
+    ]
 
 
 def _names(partitions: Partitions) -> list[TopicPartition]:
@@ -250,18 +253,20 @@ def _names(partitions: Partitions) -> list[TopicPartition]:
 
 
 def _verdict(
-    snapshot: Snapshot,
-    before: LastObservations | None,
     name: TopicPartition,
     reason: str,
-    worst: Mapping[TopicPartition, tuple[LossClass | None, str]],
+    loss: tuple[LossClass | None, str] | None,
+    *,
+    snapshot: Snapshot,
+    before: LastObservations | None,
 ) -> PartitionVerdict:
+    """Return the verdict of a partition: that of its worst loss, or else by the reason why there is none."""
     row = snapshot.partitions.index.row(name.topic, name.partition)
     observation = None if before is None else before.of_partition(name)
     is_ok = reason == Why.NOTHING_SEEN_IS_MISSING
     verdict, class_ = VerdictWord.OK if is_ok else VerdictWord.UNKNOWN, None
-    if name in worst:
-        class_, reason = worst[name]
+    if loss is not None:
+        class_, reason = loss
         verdict = VerdictWord.UNKNOWN if class_ in UNKNOWN else VerdictWord.BREACH
     return PartitionVerdict(
         name=name,

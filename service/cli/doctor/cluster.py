@@ -12,7 +12,7 @@ from collectors.wire.failure import Failure
 from rules.facts.clocks import ClockDifference
 from rules.facts.gap import Gap, GapCause
 from service.cli.doctor.acls import acl_of, list_command
-from service.cli.terminal.words import duration, few
+from service.cli.terminal.words import duration, names_text
 from service.observe.cluster_checks import ClusterChecks
 from service.views.doctor import Area, Check, CheckState
 
@@ -150,7 +150,7 @@ def _checked(
 def _denied(check: PermissionCheck, principal: str, servers: str) -> Check:
     needed = check.needed
     acl = None if check.is_denial else acl_of(needed, check.scope, principal, servers)
-    names = few(check.denied)
+    names = names_text(check.denied)
     texts = [f"Without it: {needed.without.replace('`', '')}."]
     if needed.key == TOPICS and not check.is_denial:
         texts.insert(0, HIDDEN)

@@ -19,7 +19,7 @@ from service.cli.terminal.parts import (
     short,
     time_column,
 )
-from service.cli.terminal.words import ABSENT, few, text, time
+from service.cli.terminal.words import ABSENT, names_text, text, time
 
 WAITS: Final = {
     "nothing_to_read": "nothing to read",
@@ -190,7 +190,7 @@ def _assignment(member: Row) -> str:
     if assignment is None:
         return NOT_KNOWN
     topics = [f"{topic['topic']}: {_ranges(topic['partitions'])}" for topic in assignment]
-    return few(topics) or "none"
+    return names_text(topics) or "none"
 
 
 def _ranges(numbers: list[int]) -> str:

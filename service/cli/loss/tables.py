@@ -24,7 +24,7 @@ from service.cli.terminal.parts import (
     long,
     short,
 )
-from service.cli.terminal.words import ABSENT, few, in_words, text, time, utc
+from service.cli.terminal.words import ABSENT, in_words, names_text, text, time, utc
 
 WORST: Final = "bold red"
 STYLES_OF: Final = {"critical": WORST, "warning": "bold yellow"}  # an incident, by its severity
@@ -209,7 +209,7 @@ def _groups(loss: Row) -> str:
     others = [str(row["group"]) for row in loss.get("also") or () if row.get("group")]
     names = list(dict.fromkeys([*beyond, *others]))
     hidden = (loss.get("group_count") or len(beyond)) - len(beyond)
-    return few([*names, *["?"] * hidden]) or ABSENT
+    return names_text(names, unnamed=max(hidden, 0)) or ABSENT
 
 
 COLUMNS: Final = (

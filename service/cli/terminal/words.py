@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from service.cli.terminal.formats import is_limited
+
 ABSENT: Final = "-"  # a value that is unknown or absent
 UNITS: Final = (("d", 86_400), ("h", 3600), ("min", 60))
 NAMED: Final = 3
@@ -106,6 +108,13 @@ def time(value: object) -> str | None:
     """Return a time of the API with its zone, None if there is none."""
     at = timestamp_of(value)
     return None if at is None else timestamp(at)
+
+
+def names_text(names: Sequence[str], *, unnamed: int = 0) -> str:
+    """Return names as a cell: on a terminal the first, elsewhere all; of the `unnamed` only the number is known."""
+    shown = names[:NAMED] if is_limited() else names
+    more = len(names) - len(shown) + unnamed
+    return " and ".join(part for part in (", ".join(shown), more and f"{more} more") if part)
 
 
 def few(names: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import WORST_FIRST, ListedTransaction, Listing, Place
 from rules.transactions.next_steps import next_step
 from service.cli.terminal.parts import Column, Facts, Line, Part, Table
-from service.cli.terminal.words import ABSENT, ago, duration, few, text, timestamp
+from service.cli.terminal.words import ABSENT, ago, duration, names_text, text, timestamp
 
 STYLES: Final = {
     TransactionClass.HANGING: "bold red",
@@ -66,7 +66,7 @@ def transactions_table(
             Column("producer", _producer_cell, is_short=True),
             Column("coordinator", lambda entry: text(entry.coordinator), is_short=True),
             Column("running / timeout", lambda entry: _running(transactions, entry), is_short=True),
-            Column("partitions", lambda entry: few(_place_names(entry.places)) or ABSENT),
+            Column("partitions", lambda entry: names_text(_place_names(entry.places)) or ABSENT),
             Column("blocks", lambda entry: _blocks(transactions, entry)),
         ),
         rows=entries,
@@ -175,7 +175,7 @@ def groups(blocked: Sequence[BlockedGroup] | None) -> str:
     """Return the groups that a transaction blocks: those that wait for it, then those that will."""
     if blocked is None:
         return "not known"
-    return few([_group(group) for group in blocked]) or "no group"
+    return names_text([_group(group) for group in blocked]) or "no group"
 
 
 def _group(group: BlockedGroup) -> str:
@@ -214,5 +214,5 @@ def _blocks(listed: Listing, entry: ListedTransaction) -> str:
         }
     )
     if waiting:
-        return few(waiting)
+        return names_text(waiting)
     return "?" if None in groups_by_place or not groups_by_place else ABSENT

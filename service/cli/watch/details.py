@@ -11,7 +11,7 @@ from service.cli.groups.tables import render_group
 from service.cli.loss.queries import LossReport
 from service.cli.loss.tables import render_all_details
 from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, not_seen, short
-from service.cli.terminal.words import ABSENT, duration, few, text, time
+from service.cli.terminal.words import ABSENT, duration, names_text, text, time
 from service.cli.watch.fetching import Details, ListName
 from service.cli.watch.lists import running
 
@@ -91,4 +91,4 @@ def _groups(place: Row) -> str:
         f"{group.get('group')} ({'waits' if group.get('is_waiting') else 'will wait'})"
         for group in groups
     ]
-    return few(names) or "no group"
+    return names_text(names) or "no group"

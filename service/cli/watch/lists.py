@@ -11,7 +11,7 @@ from service.cli.groups.tables import total_lag
 from service.cli.loss import tables as losses
 from service.cli.status import STYLES, firing_for, what
 from service.cli.terminal.parts import Column, Row, long, short
-from service.cli.terminal.words import ABSENT, duration, few, text, timestamp_of
+from service.cli.terminal.words import ABSENT, duration, names_text, text, timestamp_of
 from service.cli.watch.fetching import Board, ListName, Rows, Subject
 
 TRANSACTION_STYLES: Final = {
@@ -53,7 +53,7 @@ def blocked_groups(row: Row) -> str:
     blocked = [place.get("blocked_groups") for place in row.get("partitions") or ()]
     names = dict.fromkeys(str(group.get("group")) for groups in blocked for group in groups or ())
     if names:
-        return few(list(names))
+        return names_text(list(names))
     return "?" if None in blocked or not blocked else ABSENT
 
 
@@ -91,7 +91,9 @@ def _transaction_columns(_now: datetime | None) -> Sequence[Column[Row]]:
 
 def _places(row: Row) -> str:
     places = row.get("partitions") or ()
-    return few([f"{place.get('topic')}-{place.get('partition')}" for place in places]) or ABSENT
+    return (
+        names_text([f"{place.get('topic')}-{place.get('partition')}" for place in places]) or ABSENT
+    )
 
 
 def _line_columns(_now: datetime | None) -> Sequence[Column[Row]]:

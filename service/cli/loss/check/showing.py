@@ -12,7 +12,7 @@ from service.cli.loss.check.verdicts import EXPLANATIONS, Conclusion, PartitionV
 from service.cli.loss.tables import incidents_in_order, render_details
 from service.cli.terminal.formats import Format, chosen_format
 from service.cli.terminal.parts import Column, Line, Part, Table, not_seen
-from service.cli.terminal.words import few, json_time, text, time
+from service.cli.terminal.words import json_time, names_text, text, time
 
 STYLES: Final = {VerdictWord.BREACH: "bold red", VerdictWord.UNKNOWN: "yellow"}
 
@@ -67,7 +67,7 @@ def _by_reason(conclusion: Conclusion) -> Table[_Verdicts]:
             Column("verdict", lambda row: str(row.first.verdict), is_short=True),
             Column("partitions", lambda row: f"{len(row.partitions):,}", is_short=True),
             Column("reason", lambda row: row.first.reason),
-            Column("which", lambda row: few([str(each.name) for each in row.partitions])),
+            Column("which", lambda row: names_text([str(each.name) for each in row.partitions])),
             Column("explanation", lambda row: _explain(row.first)),
         ),
         rows=[_Verdicts(partitions=partitions) for partitions in by_reason.values()],

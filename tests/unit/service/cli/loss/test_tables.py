@@ -96,7 +96,7 @@ def test_what_was_never_committed_is_said_to_be() -> None:
 def test_a_group_beyond_the_end_and_groups_that_are_not_named() -> None:
     told = line(rule="committed_beyond_log_end", group="[bold]", evidence=BEYOND)
     assert "[bold] (10 beyond)" in told
-    assert "billing, audit, ? and 28 more" in line(evidence=PROVEN | {"group_count": 31})
+    assert "billing, audit and 29 more" in line(evidence=PROVEN | {"group_count": 31})
 
 
 def test_an_event_that_happened_again_says_so() -> None:

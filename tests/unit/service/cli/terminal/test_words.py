@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import click
 import pytest
 
 from rules.facts.transactions import NO_TIMEOUT
-from service.cli.terminal.words import ago, duration, few
+from service.cli.terminal.formats import CHOSEN, Format
+from service.cli.terminal.words import ago, duration, few, names_text
 from service.cli.tx.tables import timeout
+from tests.unit.service.cli.printing import at_terminal
 
 
 @pytest.mark.parametrize(
@@ -34,3 +37,13 @@ def test_absent_and_endless_are_words() -> None:
 
 def test_many_names_are_the_first_and_a_count() -> None:
     assert few(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
+
+
+def test_a_cell_leaves_names_out_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert names_text(["a", "b", "c", "d"], unnamed=2) == "a, b, c, d and 2 more"
+    assert (names_text([]), names_text([], unnamed=2)) == ("", "2 more")
+    at_terminal(monkeypatch)
+    assert names_text(["a", "b", "c", "d"], unnamed=2) == "a, b, c and 3 more"
+    with click.Context(click.Command("ls")) as ctx:
+        ctx.meta[CHOSEN] = Format.WIDE
+        assert names_text(["a", "b", "c", "d"]) == "a, b, c, d"

@@ -6,38 +6,38 @@ Every line of the timeline is a stored fact with its time. Nothing is concluded 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from rules.errors import AuthenticationError, TidemarkError
 from service.cli.incident.charting import charts_of
+from service.cli.incident.lost import (
+    leader_change,
+    losses_of,
+    lost_fields,
+    sequence_blind_spots,
+    severity_rank,
+)
 from service.cli.incident.relating import Subject, is_related, subjects_of
 from service.cli.incident.report import (
     Entry,
     IncidentReport,
-    LostRange,
-    Outcome,
     Proof,
-    RangeKind,
-    UnknownLoss,
 )
+from service.cli.incident.rounds import times_without_rounds
 from service.cli.incident.typed import typed_in
-from service.cli.incident.window import Window
-from service.cli.loss.queries import HARMLESS, RESTORED, LossReport, list_losses
+from service.cli.incident.window import Window, began_at
+from service.cli.loss.queries import LossReport
 from service.cli.server.listing import labels_text
 from service.cli.server.report import Api
-from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parts import Row
 from service.cli.terminal.words import text, timestamp, timestamp_of
 
 MOST_ALERTS: Final = 100  # whose steps are fetched
-SEVERITIES: Final = ("critical", "warning", "info")
 BLIND: Final = "observation_stale"
-CERTAIN: Final = "committed_lost"
 UNSHOWN: Final = ("alertname", "severity", "cluster", "topic_id", "incident")  # labels
-KINDS: Final = ("certain", "exact", "possible", "uncommitted")
 ORDER: Final = ("losses", "findings", "alerts", "deliveries")  # of sources, at the same time
 
 
@@ -104,14 +104,10 @@ def gather(
     _part(facts, "silences", lambda: _silences(api, facts))
     _part(facts, "what was changed by hand", lambda: _audit(api, facts, cluster))
     _typed(facts, transcripts, api.server)
+    is_blind = _note_blind_spots(api, facts, status, proofs)
     labels = [row["labels"] for row in alerts if facts.is_related(row)]
     labels += [proof.labels for proof in proofs if proof.is_related]
     charts, gaps = charts_of(api, window.begin, window.end, labels)
-    is_blind = any(
-        proof.rule == BLIND or (proof.verdict == "unknown" and proof.severity == "critical")
-        for proof in proofs
-    ) or any(line.startswith("findings:") for line in facts.missing)
-    outcome = _outcome(losses, is_blind=is_blind)
     return IncidentReport(
         server=api.server,
         cluster=cluster,
@@ -120,18 +116,26 @@ def gather(
         alert=None if alert is None else str(alert["fingerprint"]),
         begin=window.begin,
         end=window.end,
-        outcome=outcome,
-        lost_offsets=None if losses is None else _certain(losses, outcome),
-        loss_summaries=[] if losses is None else _summaries(losses),
+        **lost_fields(losses, proofs, is_blind=is_blind),
         proofs=proofs,
-        lost_ranges=[] if losses is None else list(_ranges(losses)),
-        unknown_losses=[] if losses is None else list(_unknown(losses)),
         groups=sorted(facts.groups),
         transactional_ids=sorted(facts.transactional_ids),
         timeline=sorted(facts.timeline, key=_order),
         charts=charts,
         missing=list(dict.fromkeys([*facts.missing, *gaps])),
     )
+
+
+def _note_blind_spots(api: Api, facts: _Facts, status: Row, proofs: Sequence[Proof]) -> bool:
+    """Return whether not everything was seen that would show a loss, and add why."""
+    unseen = [*sequence_blind_spots(status), *times_without_rounds(api, status, facts.window)]
+    facts.missing += unseen
+    is_unknown = any(
+        proof.rule == BLIND or (proof.verdict == "unknown" and proof.severity == "critical")
+        for proof in proofs
+    )
+    is_unread = any(line.startswith("findings:") for line in facts.missing)
+    return bool(unseen) or is_unknown or is_unread
 
 
 def _part(facts: _Facts, what: str, fetch: Callable[[], Any]) -> Any:
@@ -150,11 +154,13 @@ def _findings(api: Api, facts: _Facts) -> Iterator[Proof]:
         for page in api.pages("findings", state=state):
             ends = [timestamp_of(row.get("ended_at")) for row in page["items"]]
             for row, end in zip(page["items"], ends, strict=True):
-                if facts.window.overlaps(timestamp_of(row.get("since")), end):
+                if facts.window.overlaps(began_at(row), end):
                     rows[row["id"], row["since"]] = row
             if any(end is not None and end < facts.window.begin for end in ends):
                 break  # those that follow ended still earlier
-    order = sorted(rows.values(), key=lambda row: (_place(row.get("severity")), row["since"]))
+    order = sorted(
+        rows.values(), key=lambda row: (severity_rank(row.get("severity")), row["since"])
+    )
     for row in order:
         about = labels_text(row.get("labels"), without=UNSHOWN)
         source = f"findings/{row['id']}"
@@ -181,10 +187,6 @@ def _findings(api: Api, facts: _Facts) -> Iterator[Proof]:
         )
 
 
-def _place(severity: object) -> int:
-    return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
-
-
 def _alerts(api: Api, facts: _Facts, alert: Row | None) -> list[Row]:
     """Return the alerts of the time, the one that the report is about first, and add their steps."""
     rows = [
@@ -196,7 +198,7 @@ def _alerts(api: Api, facts: _Facts, alert: Row | None) -> list[Row]:
         )
     ]
     about = None if alert is None else alert["fingerprint"]
-    rows.sort(key=lambda row: (row["fingerprint"] != about, _place(row.get("severity"))))
+    rows.sort(key=lambda row: (row["fingerprint"] != about, severity_rank(row.get("severity"))))
     if len(rows) > MOST_ALERTS:
         facts.missing.append(f"the steps of {len(rows) - MOST_ALERTS:,} more alerts of that time")
     for row in rows[:MOST_ALERTS]:
@@ -215,15 +217,7 @@ def _alerts(api: Api, facts: _Facts, alert: Row | None) -> list[Row]:
 
 def _losses(api: Api, facts: _Facts) -> LossReport:
     """Return the losses of the time, and add their leader changes."""
-    since = {"since": facts.window.begin.isoformat()}
-    losses = list_losses(api, {"state": "all", **since})
-    current = list_losses(api, {"state": "open", **since})  # the newest may not be stored yet
-    losses = _merged(current, losses)
-    rows = [
-        {**row, "partitions": [loss for loss in row["partitions"] if _is_of(loss, facts.window)]}
-        for row in losses.rows
-    ]
-    losses = replace(losses, rows=tuple(row for row in rows if row["partitions"]))
+    losses = losses_of(api, facts.window)
     facts.missing += [f"now: {error.strip()}" for error in losses.errors]
     for loss in losses.losses:
         if facts.is_related(loss):
@@ -231,41 +225,14 @@ def _losses(api: Api, facts: _Facts) -> LossReport:
         source = f"losses/{loss['id']}"
         place = f"{text(loss.get('topic'))}-{text(loss.get('partition'))}"
         detail = api.find(source) or {}
-        changes: dict[
-            str, object
-        ] = {}  # when each was noted first: a loss of which more is known is noted again
+        # When each was noted first: a loss of which more is known is noted again.
+        changes: dict[str, object] = {}
         for event in detail.get("events") or [{**loss, "at": loss["last_happened_at"]}]:
             if event.get("leader") is not None or event.get("leader_before") is not None:
-                changes.setdefault(_change(place, event), event["at"])
+                changes.setdefault(leader_change(place, event), event["at"])
         for change, at in changes.items():
             facts.note(at, change, source)
     return losses
-
-
-def _merged(current: LossReport, stored: LossReport) -> LossReport:
-    """Return the incidents of both reports, each loss once: as it is in memory, if it is there."""
-    ids = {loss["id"] for loss in current.losses}
-    rest = [
-        {**row, "partitions": [loss for loss in row["partitions"] if loss["id"] not in ids]}
-        for row in stored.rows
-    ]
-    errors = tuple(dict.fromkeys((*current.errors, *stored.errors)))
-    return replace(current, rows=(*current.rows, *rest), errors=errors)
-
-
-def _is_of(loss: Row, window: Window) -> bool:
-    return window.overlaps(timestamp_of(loss.get("since")), timestamp_of(loss["last_happened_at"]))
-
-
-def _change(place: str, event: Row) -> str:
-    after = f"{text(event.get('leader'))} (epoch {text(event.get('leader_epoch'))})"
-    if event.get("leader_before") is None:
-        return f"leader of {place} changed to broker {after}; who led before was not seen"
-    before = f"{event['leader_before']} (epoch {text(event.get('leader_epoch_before'))})"
-    at = timestamp_of(event.get("last_observation"))
-    seen = "" if at is None else f"; last seen under the former one at {at:%H:%M:%S.%f}"[:-3]
-    election = str(event.get("election") or "not_known").replace("_", " ")
-    return f"leader of {place} changed: broker {before} to {after}, election {election}{seen}"
 
 
 def _deliveries(api: Api, facts: _Facts) -> None:
@@ -326,60 +293,6 @@ def _back_to(pages: Iterable[Row], window: Window, name: str) -> Iterator[Row]:
         # A day earlier: until then a delivery is tried, and may have ended in that time.
         if any(at is not None and at < window.begin - timedelta(days=1) for at in times):
             return
-
-
-def _outcome(losses: LossReport | None, *, is_blind: bool) -> Outcome:
-    if losses is None:
-        return Outcome.UNKNOWN
-    if any(row.get("class") == CERTAIN and row.get("reason") != RESTORED for row in losses.losses):
-        return Outcome.LOST
-    if losses.exit_code == ExitCode.LOST:
-        return Outcome.MAY_BE_LOST
-    is_known = losses.exit_code == ExitCode.OK and not is_blind
-    return Outcome.NONE_FOUND if is_known else Outcome.UNKNOWN
-
-
-def _certain(losses: LossReport, outcome: Outcome) -> int | None:
-    """Return how many committed offsets are gone for certain; None: not a number that is known."""
-    lost = (row for row in losses.losses if row.get("reason") != RESTORED)
-    count = sum(row.get("certain_offsets") or 0 for row in lost)
-    return count if count or outcome is Outcome.NONE_FOUND else None
-
-
-def _summaries(losses: LossReport) -> list[str]:
-    """Return the sentence of each incident, the worst first; an older Tidemark has none."""
-    rows = sorted(losses.rows, key=lambda row: _place(row.get("severity")))
-    return [row["summary"] for row in rows if row.get("summary")]
-
-
-def _ranges(losses: LossReport) -> Iterator[LostRange]:
-    for row in losses.losses:
-        for kind in KINDS:
-            begin, end = row.get(f"{kind}_from"), row.get(f"{kind}_to")
-            if begin is not None and end is not None and row.get("reason") != RESTORED:
-                yield LostRange(
-                    loss=row["id"],
-                    topic=row.get("topic"),
-                    partition=row.get("partition"),
-                    kind=RangeKind(kind),
-                    begin=begin,
-                    end=end,
-                    offsets=end - begin,
-                )
-
-
-def _unknown(losses: LossReport) -> Iterator[UnknownLoss]:
-    for row in losses.losses:
-        has_extent = row.get("unknown_since") is None and row.get("at_least_offsets") is None
-        if not has_extent and row.get("class") not in HARMLESS and row.get("reason") != RESTORED:
-            yield UnknownLoss(
-                loss=row["id"],
-                topic=row.get("topic"),
-                partition=row.get("partition"),
-                reason=row["reason"],
-                unknown_since=row.get("unknown_since"),
-                at_least_offsets=row.get("at_least_offsets"),
-            )
 
 
 def _title(alert: Row | None, window: Window, cluster: str) -> str:

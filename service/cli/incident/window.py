@@ -36,3 +36,14 @@ def window_of(alert: Row, now: datetime) -> Window:
     if begin is None:
         raise CollectError("the alert has no time")
     return Window(begin - BEFORE, now if end is None else min(end + AFTER, now))
+
+
+def began_at(row: Row) -> datetime | None:
+    """Return when what a finding or a loss is about began, at the earliest.
+
+    A loss that is found after the service was down happened after the last observation of its partition.
+    """
+    evidence = row.get("evidence") or {}
+    values = (row.get("since"), row.get("last_observation"), evidence.get("last_observation"))
+    times = (timestamp_of(value) for value in values)
+    return min((at for at in times if at is not None and at.tzinfo is not None), default=None)

@@ -14,11 +14,11 @@ from service.cli.incident.gathering import Transcripts, gather
 from service.cli.incident.report import IncidentReport, Outcome
 from service.cli.incident.window import AFTER, BEFORE, Window, window_of
 from service.cli.incident.writing import html_of, markdown_of
-from tests.factories import at
+from tests.factories import at, snapshot
 from tests.schemas import validate
 from tests.unit.service.api.given import client_of, opened
 from tests.unit.service.api.losses.losses import open_loss
-from tests.unit.service.cli.app_api import AppApi
+from tests.unit.service.cli.app_api import AppApi, judgements
 
 EVIL: Final = "<script>alert(1)</script>"
 WINDOW: Final = Window(at(-60), at(600))
@@ -123,11 +123,92 @@ def test_what_history_or_a_token_lacks_is_said(api: Api) -> None:
     assert any("history is turned off" in line for line in report.missing)
 
 
+def quiet(**canned: Mapping[str, Any]) -> Api:
+    """Return a service that sees everything, and has lost nothing."""
+    api = Api(client_of(judgements=judgements(), started_at=at(-30)))
+    values = [{"at": json_of(at(15 * place - 60)), "value": 0.0} for place in range(5)]
+    place = {"topic": "__consumer_offsets", "partition": 0}
+    measured = {"unit": "offsets", "step_seconds": 15.0, "values": values, "unreadable": []}
+    api.canned = {"partitions": {"items": [place]}, "measured": {"measured": measured}, **canned}
+    return api
+
+
+def with_gap(of: int) -> dict[str, Any]:
+    """Return what history has of so many rounds after the first one, and nothing of the others."""
+    measured: dict[str, Any] = dict(quiet().canned["measured"]["measured"])
+    values = [
+        row if place < of or place == 4 else {**row, "value": None}
+        for place, row in enumerate(measured["values"])
+    ]
+    return {"measured": measured | {"values": values}}
+
+
 def test_a_time_in_which_nothing_was_lost_claims_no_loss(api: Api) -> None:
     later = Window(at(3600), at(3600) + timedelta(minutes=5))
-    report = gather(api, later, None)
-    assert report.lost_ranges == []
-    assert report.outcome in (Outcome.UNKNOWN, Outcome.NONE_FOUND)
+    assert gather(api, later, None).lost_ranges == []
+    report = gather(quiet(), WINDOW, None)
+    assert (report.outcome, report.missing) == (Outcome.NONE_FOUND, [])
+
+
+AROUND: Final = {"read_at": None, "before": json_of(at(-60)), "after": json_of(at(0))}
+
+
+@pytest.mark.parametrize(
+    ("canned", "window", "missing"),
+    [
+        ({}, Window(at(5), at(600)), "rounds: none was made since 2025-06-02 12:00:00 UTC"),
+        (
+            {"measured": with_gap(1), "at": AROUND},
+            WINDOW,
+            "rounds: none was made from 2025-06-02 11:59:00 UTC to 2025-06-02 12:00:00 UTC",
+        ),
+        ({"measured": with_gap(2), "at": AROUND}, WINDOW, None),  # a late round
+        (
+            {"measured": with_gap(1), "at": {"read_at": json_of(at(-30))}},
+            WINDOW,
+            "have no offsets of __consumer_offsets-0",
+        ),
+        ({"partitions": {"items": []}}, WINDOW, "before 2025-06-02 11:59:30 UTC is not known"),
+        ({"partitions": {"items": []}}, Window(at(-30), at(600)), None),
+    ],
+    ids=["no round yet", "down", "late", "unread", "started", "all since the start"],
+)
+def test_of_a_time_without_rounds_it_is_not_known_whether_records_were_lost(
+    canned: Mapping[str, Any], window: Window, missing: str | None
+) -> None:
+    report = gather(quiet(**canned), window, None)
+    assert report.outcome is (Outcome.NONE_FOUND if missing is None else Outcome.UNKNOWN)
+    assert [line for line in report.missing if missing is None or missing not in line] == []
+    assert bool(report.missing) == (missing is not None)
+
+
+def test_a_service_without_a_round_since_knows_nothing_of_the_time() -> None:
+    api = Api(client_of(judgements=judgements(), at=at(-600), snapshot=snapshot(taken_at=at(-600))))
+    report = gather(api, WINDOW, None)
+    assert report.outcome is Outcome.UNKNOWN
+    assert "rounds: none was made since 2025-06-02 11:50:00 UTC" in report.missing
+
+
+def test_a_loss_that_is_found_later_is_of_the_time_since_its_partition_was_last_seen() -> None:
+    found_later = Api(client_of(open_findings=opened(open_loss("orders", since=9000))))
+    report = gather(found_later, WINDOW, None)
+    assert (report.outcome, report.lost_offsets) == (Outcome.LOST, 27)
+    assert [proof.rule for proof in report.proofs] == ["committed_records_lost"]
+
+
+@pytest.mark.parametrize(
+    ("reason", "outcome"),
+    [
+        ("lost", Outcome.LOST),
+        ("possibly_lost", Outcome.MAY_BE_LOST),
+        ("refuted", Outcome.NONE_FOUND),
+    ],
+)
+def test_a_loss_that_sequences_show_is_in_the_outcome(reason: str, outcome: Outcome) -> None:
+    lost = open_loss("orders", rule="sequence_gap_loss", reason=reason, evidence={})
+    api = quiet()
+    api.client = client_of(judgements=judgements(), open_findings=opened(lost))
+    assert gather(api, WINDOW, None).outcome is outcome
 
 
 def alert_of(**labels: str) -> dict[str, Any]:

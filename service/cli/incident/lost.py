@@ -1,0 +1,160 @@
+"""What was lost in the time of an incident, by the list of losses and by findings about sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from rules.verdict import SEVERITIES
+from service.cli.incident.report import LostRange, Outcome, Proof, RangeKind, UnknownLoss
+from service.cli.incident.window import Window, began_at
+from service.cli.loss.queries import COMMITTED_LOST, HARMLESS, RESTORED, LossReport, list_losses
+from service.cli.sequence.queries import JUDGING
+from service.cli.server.report import Api, blind_spots
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.parts import Row
+from service.cli.terminal.words import text, timestamp_of
+
+KINDS: Final = ("certain", "exact", "possible", "uncommitted")
+OF_SEQUENCES: Final = {  # what the reasons of a finding say; "refuted" says that nothing is lost
+    "lost": Outcome.LOST,
+    "possibly_lost": Outcome.MAY_BE_LOST,
+}
+WORST_FIRST: Final = tuple(Outcome)
+
+
+def severity_rank(severity: object) -> int:
+    """Return the place of a severity, the worst first; one that is not known comes last."""
+    return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
+
+
+def losses_of(api: Api, window: Window) -> LossReport:
+    """Return the losses that happened in a time, or may have: between two observations of a partition."""
+    since = {"since": window.begin.isoformat()}
+    stored = list_losses(api, {"state": "all", **since})
+    losses = _merged(
+        list_losses(api, {"state": "open", **since}), stored
+    )  # the newest is not stored yet
+    rows = [
+        {**row, "partitions": [loss for loss in row["partitions"] if _is_of(loss, window)]}
+        for row in losses.rows
+    ]
+    return replace(losses, rows=tuple(row for row in rows if row["partitions"]))
+
+
+def _merged(current: LossReport, stored: LossReport) -> LossReport:
+    """Return the incidents of both reports, each loss once: as it is in memory, if it is there."""
+    ids = {loss["id"] for loss in current.losses}
+    rest = [
+        {**row, "partitions": [loss for loss in row["partitions"] if loss["id"] not in ids]}
+        for row in stored.rows
+    ]
+    errors = tuple(dict.fromkeys((*current.errors, *stored.errors)))
+    return replace(current, rows=(*current.rows, *rest), errors=errors)
+
+
+def _is_of(loss: Row, window: Window) -> bool:
+    return window.overlaps(began_at(loss), timestamp_of(loss["last_happened_at"]))
+
+
+def leader_change(place: str, event: Row) -> str:
+    """Return from which broker to which the leader of a partition changed."""
+    after = f"{text(event.get('leader'))} (epoch {text(event.get('leader_epoch'))})"
+    if event.get("leader_before") is None:
+        return f"leader of {place} changed to broker {after}; who led before was not seen"
+    before = f"{event['leader_before']} (epoch {text(event.get('leader_epoch_before'))})"
+    at = timestamp_of(event.get("last_observation"))
+    seen = "" if at is None else f"; last seen under the former one at {at:%H:%M:%S.%f}"[:-3]
+    election = str(event.get("election") or "not_known").replace("_", " ")
+    return f"leader of {place} changed: broker {before} to {after}, election {election}{seen}"
+
+
+def sequence_blind_spots(status: Row) -> Iterator[str]:
+    """Yield where the rule on losses by sequences cannot judge; without a broker's log it says nothing."""
+    lines = blind_spots(status, (), JUDGING)
+    return (f"now: {line}" for line in lines if line.startswith("rule "))
+
+
+def lost_fields(
+    losses: LossReport | None, proofs: Sequence[Proof], *, is_blind: bool
+) -> dict[str, Any]:
+    """Return what a report says of lost records; `is_blind`: not everything was seen that would show them.
+
+    `losses` is None if they could not be read.
+    """
+    outcome = _outcome(losses, proofs, is_blind=is_blind)
+    rows = () if losses is None else losses.losses
+    return {
+        "outcome": outcome,
+        "lost_offsets": None if losses is None else _certain(rows, outcome),
+        "loss_summaries": [] if losses is None else _summaries(losses.rows),
+        "lost_ranges": list(_ranges(rows)),
+        "unknown_losses": list(_unknown(rows)),
+    }
+
+
+def _outcome(losses: LossReport | None, proofs: Iterable[Proof], *, is_blind: bool) -> Outcome:
+    by_sequences = [
+        OF_SEQUENCES[proof.reason]
+        for proof in proofs
+        if proof.rule in JUDGING and proof.reason in OF_SEQUENCES
+    ]
+    return min((_by_losses(losses, is_blind=is_blind), *by_sequences), key=WORST_FIRST.index)
+
+
+def _by_losses(losses: LossReport | None, *, is_blind: bool) -> Outcome:
+    if losses is None:
+        return Outcome.UNKNOWN
+    rows = losses.losses
+    if any(row.get("class") == COMMITTED_LOST and row.get("reason") != RESTORED for row in rows):
+        return Outcome.LOST
+    if losses.exit_code == ExitCode.LOST:
+        return Outcome.MAY_BE_LOST
+    is_known = losses.exit_code == ExitCode.OK and not is_blind
+    return Outcome.NONE_FOUND if is_known else Outcome.UNKNOWN
+
+
+def _certain(losses: Sequence[Row], outcome: Outcome) -> int | None:
+    """Return how many committed offsets are gone for certain; None: not a number that is known."""
+    lost = (row for row in losses if row.get("reason") != RESTORED)
+    count = sum(row.get("certain_offsets") or 0 for row in lost)
+    return count if count or outcome is Outcome.NONE_FOUND else None
+
+
+def _summaries(incidents: Iterable[Row]) -> list[str]:
+    """Return the sentence of each incident, the worst first; an older Tidemark has none."""
+    rows = sorted(incidents, key=lambda row: severity_rank(row.get("severity")))
+    return [row["summary"] for row in rows if row.get("summary")]
+
+
+def _ranges(losses: Iterable[Row]) -> Iterator[LostRange]:
+    """Yield the ranges of offsets that are gone, or may be."""
+    for row in losses:
+        for kind in KINDS:
+            begin, end = row.get(f"{kind}_from"), row.get(f"{kind}_to")
+            if begin is not None and end is not None and row.get("reason") != RESTORED:
+                yield LostRange(
+                    loss=row["id"],
+                    topic=row.get("topic"),
+                    partition=row.get("partition"),
+                    kind=RangeKind(kind),
+                    begin=begin,
+                    end=end,
+                    offsets=end - begin,
+                )
+
+
+def _unknown(losses: Iterable[Row]) -> Iterator[UnknownLoss]:
+    """Yield the partitions of whose loss the end is not known, or no range at all."""
+    for row in losses:
+        has_extent = row.get("unknown_since") is None and row.get("at_least_offsets") is None
+        if not has_extent and row.get("class") not in HARMLESS and row.get("reason") != RESTORED:
+            yield UnknownLoss(
+                loss=row["id"],
+                topic=row.get("topic"),
+                partition=row.get("partition"),
+                reason=row["reason"],
+                unknown_since=row.get("unknown_since"),
+                at_least_offsets=row.get("at_least_offsets"),
+            )

@@ -16,6 +16,7 @@ from typing import Any, Final
 import click
 
 from rules.errors import CollectError
+from rules.facts.sequence_verdicts import Phase, SequenceClass
 from service.cli.loss.queries import COMMITTED_LOST, RESTORED, list_losses
 from service.cli.sequence.queries import list_sequences
 from service.cli.server.listing import labels_text
@@ -36,7 +37,7 @@ NOT_LABELS: Final = ("alertname", "severity", "topic_id", "incident", "cluster")
 
 
 class Loss(StrEnum):
-    """Whether committed records are lost, as far as is known."""
+    """Whether committed records are lost, as far as is known; the worst first."""
 
     LOST = "lost"
     POSSIBLE = "possible"
@@ -44,6 +45,7 @@ class Loss(StrEnum):
     NONE = "none"
 
 
+WORST_FIRST: Final = tuple(Loss)
 LOSS_WORDS: Final = {
     Loss.LOST: ("YES: committed records are lost", "bold red"),
     Loss.POSSIBLE: ("PERHAPS: records may be lost", "bold red"),
@@ -154,7 +156,7 @@ def read_overview(service: Api) -> Overview:
         alerts=alerts,
         counts=Counter(str(alert.get("severity")) for alert in alerts),
         has_more=bool(page.get("next")),
-        loss=Loss.LOST if by_sequences is Loss.LOST else loss,
+        loss=_worse(loss, by_sequences),
         sequence_loss=by_sequences,
         notes=[note for note in notes if note not in errors],
         unknown_rules=[
@@ -218,10 +220,19 @@ def _sequence_loss(api: Api, notes: list[str]) -> Loss:
     except CollectError as exc:
         notes.append(f"gaps in sequences are not known: {exc}")
         return Loss.UNKNOWN
-    if report.exit_code is ExitCode.LOST:
-        return Loss.LOST
     notes += [error for error in report.errors if not error.startswith(" ")]
+    losses = [event for event in report.rows if event.get("class") == SequenceClass.LOSS]
+    if any(event.get("phase") == Phase.CONFIRMED for event in losses):
+        return Loss.LOST
+    if losses:
+        return Loss.POSSIBLE
     return Loss.NONE if report.exit_code is ExitCode.OK else Loss.UNKNOWN
+
+
+def _worse(loss: Loss, by_sequences: Loss) -> Loss:
+    """Return the worse of both; that sequences are not seen leaves what offsets and leaders show."""
+    is_loss = by_sequences in (Loss.LOST, Loss.POSSIBLE)
+    return min(loss, by_sequences, key=WORST_FIRST.index) if is_loss else loss
 
 
 def render(overview: Overview, *, has_runbooks: bool) -> Iterator[Part]:
@@ -310,7 +321,7 @@ def _next(overview: Overview, *, has_runbooks: bool) -> Iterator[str]:
         yield f"tidemark alerts ls --state firing --limit 0{to}"
     if overview.loss is not Loss.NONE:
         yield f"tidemark loss ls{to}"
-    if overview.sequence_loss is Loss.LOST:
+    if overview.sequence_loss in (Loss.LOST, Loss.POSSIBLE):
         yield f"tidemark sequence ls{to}"
     if not overview.alerts:
         yield f"tidemark alerts ls --state all{to}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Final
 
 import pytest
 
 from rules.errors import CollectError
+from rules.facts.episodes import Episode
 from rules.judgement import Judgement
 from rules.open_findings import OpenFinding
 from service.cli.server.server_options import DEFAULT
@@ -21,6 +22,15 @@ from tests.schemas import validate
 from tests.unit.rules.catalogue.judging import view_of
 from tests.unit.service.api.given import client_of, opened
 from tests.unit.service.api.losses.losses import open_loss
+from tests.unit.service.api.sequences.sequences import (
+    LOSS,
+    REORDERING,
+    SUSPECTED,
+    after,
+    client_for,
+    episode_of,
+    holding,
+)
 from tests.unit.service.cli.api_rows import FINGERPRINT, alert
 from tests.unit.service.cli.app_api import AppApi, judgements
 from tests.unit.service.cli.printing import printed
@@ -129,6 +139,32 @@ def test_loss_is_what_the_list_of_losses_says(
 ) -> None:
     seen = overview(open_findings=opened(finding))
     assert (seen.loss, seen.exit_code(of_findings=True)) == (loss, code)
+
+
+CONFIRMED: Final = episode_of(*LOSS)
+AWAITED: Final = episode_of(*SUSPECTED)
+
+
+@pytest.mark.parametrize(
+    ("episode", "loss", "words"),
+    [
+        (CONFIRMED, Loss.LOST, "YES: committed records are lost"),
+        (replace(AWAITED, is_querying=False, is_waiting=False), Loss.POSSIBLE, "PERHAPS"),
+        (AWAITED, Loss.POSSIBLE, "PERHAPS"),
+        (episode_of(*REORDERING), Loss.NONE, "no\n"),
+    ],
+    ids=["confirmed", "suspected", "investigated", "healed"],
+)
+def test_a_loss_by_sequences_is_one_only_if_it_is_confirmed(
+    episode: Episode, loss: Loss, words: str
+) -> None:
+    view = holding(after(*REORDERING), [episode])
+    seen = read_overview(Service(client_for(view, judgements=judgements())))
+    assert (seen.loss, seen.sequence_loss) == (loss, loss)
+    assert f"LOSS     {words}" in screen(seen)
+    is_loss = loss is not Loss.NONE
+    assert ("\n  tidemark sequence ls\n" in screen(seen)) == is_loss
+    assert seen.exit_code(of_findings=True) == (ExitCode.LOST if is_loss else ExitCode.OK)
 
 
 def test_an_alert_on_records_that_are_back_is_no_loss() -> None:

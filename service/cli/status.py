@@ -62,7 +62,7 @@ class Overview:
     server: str
     status: Row
     alerts: Sequence[Row]  # that fire, the worst and then the oldest first
-    counts: Mapping[str, int]  # of firing alerts by severity
+    counts: Mapping[str, int] | None  # of firing alerts by severity; None: they cannot be read
     has_more: bool  # alerts than were read
     loss: Loss  # by offsets, leaders and sequences
     sequence_loss: Loss  # by sequences alone
@@ -84,7 +84,7 @@ class Overview:
             "loss": self.loss.value,
             "loss_by_sequences": self.sequence_loss.value,
             "round": self.status.get("round"),
-            "firing": dict(self.counts),
+            "firing": None if self.counts is None else dict(self.counts),
             "has_more_alerts": self.has_more,
             "alerts": list(self.alerts),
             "unknown_rules": list(self.unknown_rules),
@@ -154,7 +154,7 @@ def read_overview(service: Api) -> Overview:
         server=api.server,
         status=status,
         alerts=alerts,
-        counts=Counter(str(alert.get("severity")) for alert in alerts),
+        counts=Counter(str(alert.get("severity")) for alert in alerts) if page else None,
         has_more=bool(page.get("next")),
         loss=_worse(loss, by_sequences),
         sequence_loss=by_sequences,
@@ -274,15 +274,16 @@ def loss_words(overview: Overview) -> tuple[str, str]:
     return PARTLY if is_partly_known else LOSS_WORDS[overview.loss]
 
 
-def firing_words(overview: Overview) -> str:
-    """Return how many alerts fire, by severity."""
-    words = ", ".join(
-        f"{overview.counts[each]:,} {each}" for each in SEVERITIES if each in overview.counts
-    )
+def firing_words(overview: Overview) -> tuple[str, str]:
+    """Return how many alerts fire, by severity, with the style of these words."""
+    counts = overview.counts
+    if counts is None:
+        return "NOT KNOWN: which of them fire cannot be read", "bold yellow"
+    words = ", ".join(f"{counts[each]:,} {each}" for each in SEVERITIES if each in counts)
     more = "; more than these" if overview.has_more else ""
     unacknowledged = sum(alert.get("acknowledged") is None for alert in overview.alerts)
     mark = f"; {unacknowledged:,} not acknowledged" if unacknowledged else ""
-    return f"firing: {words}{more}{mark}" if words else "none is known to fire"
+    return (f"firing: {words}{more}{mark}" if words else "none is known to fire"), ""
 
 
 def what(alert: Row) -> str:

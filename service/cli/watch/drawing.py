@@ -109,7 +109,7 @@ def _top(view: View, most: int) -> list[Text]:
         (5, [_head(view)]),
         (0, [] if view.not_current is None else [Line(view.not_current, "bold yellow")]),
         (1, [_verdict(view, "LOSS     ", loss_words(view.board.overview))]),
-        (2, [_verdict(view, "ALERTS   ", (firing_words(view.board.overview), ""))]),
+        (2, [_verdict(view, "ALERTS   ", firing_words(view.board.overview))]),
         (4, list(_unseen(view))),
     ]
     drawn = [(rank, _few_lines(parts, view.width)) for rank, parts in blocks if parts]

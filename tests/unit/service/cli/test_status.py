@@ -110,6 +110,17 @@ def test_what_is_not_seen_is_never_no_loss(seen: Overview, reason: str) -> None:
     assert seen.document["complete"] is False
 
 
+@pytest.mark.parametrize("unread", [{"alerts": None}, {"error": "database is away"}])
+def test_alerts_that_cannot_be_read_are_not_none(unread: dict[str, Any]) -> None:
+    seen = read_overview(Service(client_of(judgements=judgements()), **unread))
+    validate("status", seen.document)
+    assert seen.document["firing"] is None
+    assert "ALERTS   NOT KNOWN" in screen(seen)
+    quiet = overview()
+    assert quiet.document["firing"] == {}
+    assert "ALERTS   none is known to fire" in screen(quiet)
+
+
 def test_the_worst_and_oldest_alert_is_first_and_says_what_to_type() -> None:
     seen = overview(
         alert(severity="info", rule="topic_deleted", fingerprint="1" * 16),

@@ -108,24 +108,29 @@ def test_a_receiver_is_resolved_and_its_path_never_shown(
 
 
 @pytest.mark.parametrize(
-    ("last", "states"),
+    ("last", "state"),
     [
-        pytest.param({"outcome": "gaps", "age_seconds": 9.0}, {CheckState.OK}, id="recent"),
-        pytest.param(
-            {"outcome": "complete", "age_seconds": 900.0},
-            {CheckState.OK, CheckState.UNKNOWN},
-            id="late",
-        ),
-        pytest.param({"age_seconds": None}, {CheckState.OK, CheckState.UNKNOWN}, id="none-yet"),
+        pytest.param({}, CheckState.OK, id="recent"),
+        pytest.param({"outcome": "gaps"}, CheckState.UNKNOWN, id="gaps"),
+        pytest.param({"age_seconds": 900.0}, CheckState.UNKNOWN, id="late"),
+        pytest.param({"is_current": False}, CheckState.UNKNOWN, id="old"),
+        pytest.param({"age_seconds": None}, CheckState.UNKNOWN, id="none-yet"),
     ],
 )
-def test_a_round_that_is_late_is_unknown(last: dict[str, Any], states: set[CheckState]) -> None:
+def test_a_round_that_did_not_see_everything_or_is_late_is_unknown(
+    last: dict[str, Any], state: CheckState
+) -> None:
+    recent = {"outcome": "complete", "age_seconds": 9.0, "interval_seconds": 15.0, "error": None}
     status = {
         "version": VERSION,
-        "round": {"interval_seconds": 15.0, "error": None, **last},
+        "is_current": last.get("is_current", True),
+        "round": {**recent, **last},
+        "gaps_by_cause": {"timeout": 3} if last.get("outcome") == "gaps" else {},
         "storage": {"state": "stored", "error": None},
     }
-    assert {check.state for check in status_checks(status)} == states
+    service, round_, storage = status_checks(status)
+    assert (service.state, round_.state, storage.state) == (CheckState.OK, state, CheckState.OK)
+    assert (round_.detail == "Not everything was seen: 3 timeout.") == ("outcome" in last)
 
 
 def test_another_version_is_only_a_warning() -> None:

@@ -18,7 +18,7 @@ import click
 from rules.errors import CollectError
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from service.cli.loss.queries import COMMITTED_LOST, RESTORED, list_losses
-from service.cli.sequence.queries import list_sequences
+from service.cli.sequence.queries import NO_SOURCE, list_sequences
 from service.cli.server.listing import labels_text
 from service.cli.server.remembering import RememberingApi
 from service.cli.server.report import Api, blind_spots, read_gaps
@@ -72,6 +72,11 @@ class Overview:
     gaps: Sequence[Row]
 
     @property
+    def is_complete(self) -> bool:
+        """Whether everything is seen; brokers' logs need not be: many clusters give none."""
+        return not (self.errors or self.unknown_rules or set(self.notes) - {NO_SOURCE})
+
+    @property
     def document(self) -> dict[str, Any]:
         """Return the JSON document: keys may be added, never renamed."""
         return {
@@ -80,7 +85,7 @@ class Overview:
             "version": self.status.get("version"),
             "as_of": self.status["as_of"],
             "is_current": self.status["is_current"],
-            "complete": not self.errors,
+            "complete": self.is_complete,
             "loss": self.loss.value,
             "loss_by_sequences": self.sequence_loss.value,
             "round": self.status.get("round"),
@@ -99,7 +104,7 @@ class Overview:
             return ExitCode.LOST
         if of_findings and self.alerts:
             return ExitCode.FIRING
-        return ExitCode.INCOMPLETE if self.errors else ExitCode.OK
+        return ExitCode.OK if self.is_complete else ExitCode.INCOMPLETE
 
 
 @click.command("status")
@@ -112,7 +117,8 @@ def command(*, of_findings: bool, **options: Any) -> int:
     """Show what is wrong, since when, whether it is loss, and what is not seen.
 
     Exits with 0 if everything is seen, whatever fires, and with 1 if something is not: gaps, an old round, alerts that
-    cannot be read, or rules about loss that cannot judge all. "LOSS no" is said only if everything is seen.
+    cannot be read, or a rule that cannot judge all of its subjects. Brokers' logs need not be read for 0.
+    "LOSS no" is said only if everything is seen that would show a loss.
 
     \b
     Examples:
@@ -264,8 +270,17 @@ def _head(overview: Overview) -> Line:
     return Line((
         (f"{overview.status.get('cluster')}", "bold"),
         f"  as of {time(overview.status['as_of']) or 'never'}{ago}  ",
-        ("NOT COMPLETE", "bold yellow") if overview.errors else ("complete", "green"),
+        completeness_words(overview),
     ))  # fmt: skip
+
+
+def completeness_words(overview: Overview) -> tuple[str, str]:
+    """Return whether everything is seen, with the style of these words."""
+    if overview.errors:
+        return "NOT COMPLETE", "bold yellow"
+    if not overview.is_complete:
+        return "not all is seen", "bold yellow"
+    return ("complete but for brokers' logs" if overview.notes else "complete"), "green"
 
 
 def loss_words(overview: Overview) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from service.cli.status import firing_words, loss_words
+from service.cli.status import completeness_words, firing_words, loss_words
 from service.cli.terminal.parts import Line, Part, Row
 from service.cli.terminal.screen import print_parts
 from service.cli.terminal.words import duration, printable, time, timestamp_of
@@ -141,7 +141,7 @@ def _head(view: View) -> Line:
     if view.not_current is not None:
         end = ("NOT CURRENT", "bold yellow")
     else:
-        end = ("NOT COMPLETE", "bold yellow") if overview.errors else ("complete", "green")
+        end = completeness_words(overview)
     as_of = time(status["as_of"]) or "never"
     return Line(((f"{status.get('cluster')}", "bold"), f"  as of {as_of}{ago}  ", end))
 

@@ -121,6 +121,16 @@ def test_alerts_that_cannot_be_read_are_not_none(unread: dict[str, Any]) -> None
     assert "ALERTS   none is known to fire" in screen(quiet)
 
 
+def test_a_rule_that_cannot_judge_all_is_not_all_seen() -> None:
+    seen = overview()
+    assert "  complete but for brokers' logs\n" in screen(seen)
+    blind = replace(seen, unknown_rules=[{"rule": "transaction_hanging", "unknown": 40}])
+    assert "  not all is seen\n" in screen(blind)
+    assert "transaction_hanging (40)" in screen(blind)
+    assert (blind.document["complete"], blind.loss) == (False, Loss.NONE)
+    assert blind.exit_code(of_findings=True) == ExitCode.INCOMPLETE
+
+
 def test_the_worst_and_oldest_alert_is_first_and_says_what_to_type() -> None:
     seen = overview(
         alert(severity="info", rule="topic_deleted", fingerprint="1" * 16),

@@ -102,7 +102,7 @@ def test_a_service_that_goes_leaves_its_last_screen_as_not_known_and_is_found_ag
         terminal = stack.enter_context(
             at_terminal("watch", "--interval", "1", environment=environment)
         )
-        terminal.until("> critical", "complete")
+        terminal.until("> critical", "not all is seen")
         Handler.answers.clear()  # it hangs
         screen = terminal.until("NOT CURRENT since", "has not answered yet", "> critical")
         assert re.search(r"NOT CURRENT since \d\d:\d\d:\d\d UTC: http", screen)

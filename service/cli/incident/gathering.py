@@ -20,7 +20,7 @@ from service.cli.incident.lost import (
     sequence_blind_spots,
     severity_rank,
 )
-from service.cli.incident.relating import Subject, is_related, subjects_of
+from service.cli.incident.relating import Subject, is_related, is_related_loss, subjects_of
 from service.cli.incident.report import (
     Entry,
     IncidentReport,
@@ -64,8 +64,12 @@ class _Facts:
     subjects: frozenset[Subject] | None = None  # of the alert; None: the report is of a time
 
     def is_related(self, row: Row) -> bool:
-        """Return whether a finding, a loss or an alert is what the report is about."""
+        """Return whether a finding or an alert is what the report is about."""
         return self.subjects is None or is_related(row, self.subjects)
+
+    def is_related_loss(self, loss: Row) -> bool:
+        """Return whether a loss is what the report is about."""
+        return self.subjects is None or is_related_loss(loss, self.subjects)
 
     def note(self, at: object, what: str, source: str) -> None:
         """Add a fact to the timeline, if it is of that time."""
@@ -116,7 +120,7 @@ def gather(
         alert=None if alert is None else str(alert["fingerprint"]),
         begin=window.begin,
         end=window.end,
-        **lost_fields(losses, proofs, is_blind=is_blind),
+        **lost_fields(losses, proofs, facts.is_related_loss, is_blind=is_blind),
         proofs=proofs,
         groups=sorted(facts.groups),
         transactional_ids=sorted(facts.transactional_ids),
@@ -220,7 +224,7 @@ def _losses(api: Api, facts: _Facts) -> LossReport:
     losses = losses_of(api, facts.window)
     facts.missing += [f"now: {error.strip()}" for error in losses.errors]
     for loss in losses.losses:
-        if facts.is_related(loss):
+        if facts.is_related_loss(loss):
             facts.note_names(loss)
         source = f"losses/{loss['id']}"
         place = f"{text(loss.get('topic'))}-{text(loss.get('partition'))}"

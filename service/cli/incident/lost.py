@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -36,11 +36,7 @@ def losses_of(api: Api, window: Window) -> LossReport:
     losses = _merged(
         list_losses(api, {"state": "open", **since}), stored
     )  # the newest is not stored yet
-    rows = [
-        {**row, "partitions": [loss for loss in row["partitions"] if _is_of(loss, window)]}
-        for row in losses.rows
-    ]
-    return replace(losses, rows=tuple(row for row in rows if row["partitions"]))
+    return _only(losses, lambda loss: _is_of(loss, window))
 
 
 def _merged(current: LossReport, stored: LossReport) -> LossReport:
@@ -77,21 +73,35 @@ def sequence_blind_spots(status: Row) -> Iterator[str]:
 
 
 def lost_fields(
-    losses: LossReport | None, proofs: Sequence[Proof], *, is_blind: bool
+    losses: LossReport | None,
+    proofs: Sequence[Proof],
+    is_related: Callable[[Row], bool],
+    *,
+    is_blind: bool,
 ) -> dict[str, Any]:
-    """Return what a report says of lost records; `is_blind`: not everything was seen that would show them.
+    """Return what a report says of lost records, of those that are related to its alert and of others.
 
-    `losses` is None if they could not be read.
+    `losses` is None if they could not be read; `is_blind`: not everything was seen that would show them.
     """
-    outcome = _outcome(losses, proofs, is_blind=is_blind)
-    rows = () if losses is None else losses.losses
+    related = None if losses is None else _only(losses, is_related)
+    others = None if losses is None else _only(losses, lambda loss: not is_related(loss))
+    outcome = _outcome(related, [one for one in proofs if one.is_related], is_blind=is_blind)
+    other = _outcome(others, [one for one in proofs if not one.is_related], is_blind=is_blind)
+    every = () if losses is None else losses.losses
     return {
         "outcome": outcome,
-        "lost_offsets": None if losses is None else _certain(rows, outcome),
-        "loss_summaries": [] if losses is None else _summaries(losses.rows),
-        "lost_ranges": list(_ranges(rows)),
-        "unknown_losses": list(_unknown(rows)),
+        "other_outcome": other if other in OF_SEQUENCES.values() else None,
+        "lost_offsets": None if related is None else _certain(related.losses, outcome),
+        "loss_summaries": [] if related is None else _summaries(related.rows),
+        "lost_ranges": [row for loss in every for row in _ranges(loss, is_related(loss))],
+        "unknown_losses": [row for loss in every for row in _unknown(loss, is_related(loss))],
     }
+
+
+def _only(losses: LossReport, fits: Callable[[Row], bool]) -> LossReport:
+    """Return the losses that fit, in their incidents."""
+    rows = [{**row, "partitions": list(filter(fits, row["partitions"]))} for row in losses.rows]
+    return replace(losses, rows=tuple(row for row in rows if row["partitions"]))
 
 
 def _outcome(losses: LossReport | None, proofs: Iterable[Proof], *, is_blind: bool) -> Outcome:
@@ -128,33 +138,33 @@ def _summaries(incidents: Iterable[Row]) -> list[str]:
     return [row["summary"] for row in rows if row.get("summary")]
 
 
-def _ranges(losses: Iterable[Row]) -> Iterator[LostRange]:
+def _ranges(loss: Row, is_related: bool) -> Iterator[LostRange]:  # noqa: FBT001
     """Yield the ranges of offsets that are gone, or may be."""
-    for row in losses:
-        for kind in KINDS:
-            begin, end = row.get(f"{kind}_from"), row.get(f"{kind}_to")
-            if begin is not None and end is not None and row.get("reason") != RESTORED:
-                yield LostRange(
-                    loss=row["id"],
-                    topic=row.get("topic"),
-                    partition=row.get("partition"),
-                    kind=RangeKind(kind),
-                    begin=begin,
-                    end=end,
-                    offsets=end - begin,
-                )
-
-
-def _unknown(losses: Iterable[Row]) -> Iterator[UnknownLoss]:
-    """Yield the partitions of whose loss the end is not known, or no range at all."""
-    for row in losses:
-        has_extent = row.get("unknown_since") is None and row.get("at_least_offsets") is None
-        if not has_extent and row.get("class") not in HARMLESS and row.get("reason") != RESTORED:
-            yield UnknownLoss(
-                loss=row["id"],
-                topic=row.get("topic"),
-                partition=row.get("partition"),
-                reason=row["reason"],
-                unknown_since=row.get("unknown_since"),
-                at_least_offsets=row.get("at_least_offsets"),
+    for kind in KINDS:
+        begin, end = loss.get(f"{kind}_from"), loss.get(f"{kind}_to")
+        if begin is not None and end is not None and loss.get("reason") != RESTORED:
+            yield LostRange(
+                loss=loss["id"],
+                topic=loss.get("topic"),
+                partition=loss.get("partition"),
+                kind=RangeKind(kind),
+                begin=begin,
+                end=end,
+                offsets=end - begin,
+                is_related=is_related,
             )
+
+
+def _unknown(loss: Row, is_related: bool) -> Iterator[UnknownLoss]:  # noqa: FBT001
+    """Yield a loss of which the end is not known, or no range at all."""
+    has_extent = loss.get("unknown_since") is None and loss.get("at_least_offsets") is None
+    if not has_extent and loss.get("class") not in HARMLESS and loss.get("reason") != RESTORED:
+        yield UnknownLoss(
+            loss=loss["id"],
+            topic=loss.get("topic"),
+            partition=loss.get("partition"),
+            reason=loss["reason"],
+            unknown_since=loss.get("unknown_since"),
+            at_least_offsets=loss.get("at_least_offsets"),
+            is_related=is_related,
+        )

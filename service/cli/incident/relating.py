@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 ALONE: Final = ("incident", "group", "transactional_id", "broker", "broker_id")
+LISTED: Final = ("group", "transactional_id")  # in lists of its facts
 
 Subject = tuple[str, ...]
 
@@ -26,7 +27,22 @@ def subjects_of(alert: Mapping[str, Any]) -> frozenset[Subject]:
 def is_related(row: Mapping[str, Any], subjects: frozenset[Subject]) -> bool:
     """Return whether a finding or a loss shares a subject with an alert that has these."""
     own = {**row, **(row.get("evidence") or {}), **(row.get("labels") or {})}
-    return bool(subjects & {*_named(own), ("rule", str(row.get("rule")))})
+    return bool(subjects & {*_named(own), *_affected(own), ("rule", str(row.get("rule")))})
+
+
+def is_related_loss(loss: Mapping[str, Any], subjects: frozenset[Subject]) -> bool:
+    """Return whether a loss shares a subject with an alert; one of the whole cluster is about every loss."""
+    return all(name == "rule" for name, *_ in subjects) or is_related(loss, subjects)
+
+
+def _affected(values: Mapping[str, Any]) -> Iterator[Subject]:
+    """Yield the former leader, groups and transactional ids of a loss."""
+    if values.get("leader_before") is not None:
+        yield "broker", str(values["leader_before"])
+    rows = (row for value in values.values() if isinstance(value, list) for row in value)
+    for row in rows:
+        if isinstance(row, Mapping):
+            yield from ((name, str(row[name])) for name in LISTED if row.get(name))
 
 
 def _named(values: Mapping[str, Any]) -> Iterator[Subject]:

@@ -15,6 +15,11 @@ from service.views.model import Evidence, Model
 
 VERSION: Final = 1
 
+Related = Annotated[
+    bool,
+    Field(description="Whether it shares a subject with the alert; true where there is no alert"),
+]
+
 
 class Outcome(StrEnum):
     """What the findings of the time say of lost records."""
@@ -57,12 +62,7 @@ class Proof(Model):
     since: datetime
     ended_at: datetime | None
     evidence: Evidence
-    is_related: Annotated[
-        bool,
-        Field(
-            description="Whether it shares a subject with the alert; true where there is no alert"
-        ),
-    ]
+    is_related: Related
 
 
 class LostRange(Model):
@@ -75,6 +75,7 @@ class LostRange(Model):
     begin: int
     end: int
     offsets: int
+    is_related: Related
 
 
 class UnknownLoss(Model):
@@ -90,6 +91,7 @@ class UnknownLoss(Model):
     at_least_offsets: Annotated[
         int | None, Field(description="So many are not in the log, as the commit of a group shows")
     ]
+    is_related: Related
 
 
 class ChartPoint(Model):
@@ -118,10 +120,13 @@ class IncidentReport(Model):
     alert: Annotated[str | None, Field(description="Fingerprint, if the report is of an alert")]
     begin: datetime
     end: datetime
-    outcome: Outcome
+    outcome: Annotated[Outcome, Field(description="Of what is related to the alert")]
+    other_outcome: Annotated[
+        Outcome | None, Field(description="Of other losses of that time; null: none is known")
+    ]
     lost_offsets: Annotated[
         int | None,
-        Field(description="Certainly lost, a lower bound; null: that is not known"),
+        Field(description="Of them certainly lost, a lower bound; null: that is not known"),
     ]
     loss_summaries: Annotated[
         list[str], Field(description="What one cause did, in a sentence each")

@@ -12,7 +12,14 @@ from html import escape
 from itertools import groupby
 from typing import Final
 
-from service.cli.incident.report import Entry, IncidentReport, LostRange, Outcome, Proof
+from service.cli.incident.report import (
+    Entry,
+    IncidentReport,
+    LostRange,
+    Outcome,
+    Proof,
+    UnknownLoss,
+)
 from service.cli.incident.svg import svg_of
 from service.cli.terminal.words import ABSENT, in_words, printable, text, timestamp
 
@@ -21,6 +28,10 @@ OUTCOMES: Final = {
     Outcome.MAY_BE_LOST: "Committed records may be lost",
     Outcome.UNKNOWN: "UNKNOWN whether records are lost",
     Outcome.NONE_FOUND: "No rule found lost records",
+}
+ELSEWHERE: Final = {  # of other losses than those that are related to the alert
+    Outcome.LOST: "At that time other committed records are lost, which share no subject with the alert",
+    Outcome.MAY_BE_LOST: "At that time other records may be lost, which share no subject with the alert",
 }
 MOST_ALIKE: Final = 3  # facts of one kind at one time that are shown one by one
 LONGEST: Final = 2000  # characters of one cell
@@ -32,6 +43,12 @@ STYLE: Final = (
 )
 
 LOST: Final = "Lost offsets"  # headings
+UNKNOWN_EXTENT: Final = "Losses of unknown extent"
+OTHER: Final = "Not related to the alert: "
+RANGE_COLUMNS: Final = (
+    "partition", "certainty", "offsets from", "to (excluded)", "count", "source",
+)  # fmt: skip
+UNKNOWN_COLUMNS: Final = ("partition", "reason", "at least", "unknown since", "source")
 VERDICTS: Final = "Verdicts and their proof"
 SOURCES: Final = {LOST: "losses", VERDICTS: "findings"}  # the parts of the API that they are of
 
@@ -39,14 +56,16 @@ Section = tuple[str, Sequence[str], list[Sequence[str]]]  # heading, columns, ro
 
 
 def headline(report: IncidentReport) -> str:
-    """Return the outcome in one sentence."""
+    """Return the outcome in one sentence, and in another one what else was lost at that time."""
     words = OUTCOMES[report.outcome]
+    at_least = sum(row.at_least_offsets or 0 for row in report.unknown_losses if row.is_related)
     if report.lost_offsets:
-        return f"{words}: at least {report.lost_offsets:,} offsets, exact ranges below."
-    at_least = sum(row.at_least_offsets or 0 for row in report.unknown_losses)
-    if at_least:
-        return f"{words}: groups had committed {at_least:,} offsets that are not in the log."
-    return f"{words}."
+        words += f": at least {report.lost_offsets:,} offsets, exact ranges below"
+    elif at_least:
+        words += f": groups had committed {at_least:,} offsets that are not in the log"
+    if report.other_outcome is None:
+        return f"{words}."
+    return f"{words}. {ELSEWHERE[report.other_outcome]}."
 
 
 def markdown_of(report: IncidentReport) -> str:
@@ -105,29 +124,21 @@ def _facts(report: IncidentReport) -> list[tuple[str, str]]:
 
 
 def _sections(report: IncidentReport) -> Iterator[Section]:
-    columns = ("partition", "certainty", "offsets from", "to (excluded)", "count", "source")
-    yield LOST, columns, [_range_row(lost) for lost in report.lost_ranges]
-    if report.unknown_losses:
-        yield (
-            "Losses of unknown extent",
-            ("partition", "reason", "at least", "unknown since", "source"),
-            [
-                (
-                    f"{text(row.topic)}-{text(row.partition)}",
-                    row.reason,
-                    text(row.at_least_offsets),
-                    timestamp(row.unknown_since),
-                    f"losses/{row.loss}",
-                )
-                for row in report.unknown_losses
-            ],
-        )
+    for prefix, is_related in (("", True), (OTHER, False)):
+        ranges = [_range_row(lost) for lost in report.lost_ranges if lost.is_related is is_related]
+        unknown = [
+            _unknown_row(lost) for lost in report.unknown_losses if lost.is_related is is_related
+        ]
+        if ranges or is_related:
+            yield f"{prefix}{LOST}", RANGE_COLUMNS, ranges
+        if unknown:
+            yield f"{prefix}{UNKNOWN_EXTENT}", UNKNOWN_COLUMNS, unknown
     facts = ("rule", "about", "verdict", "since (UTC)", "until (UTC)", "evidence", "source")
     related = [_proof_row(proof) for proof in report.proofs if proof.is_related]
     yield VERDICTS, facts, related
     others = [_proof_row(proof) for proof in report.proofs if not proof.is_related]
     if others:
-        yield "Other verdicts of that time", facts, others
+        yield f"{OTHER}{VERDICTS}", facts, others
     yield (
         "Timeline",
         ("time (UTC)", "what", "source"),
@@ -155,6 +166,16 @@ def _range_row(lost: LostRange) -> Sequence[str]:
     place = f"{text(lost.topic)}-{text(lost.partition)}"
     numbers = (str(lost.begin), str(lost.end), f"{lost.offsets:,}")
     return (place, lost.kind.value, *numbers, f"losses/{lost.loss}")
+
+
+def _unknown_row(lost: UnknownLoss) -> Sequence[str]:
+    return (
+        f"{text(lost.topic)}-{text(lost.partition)}",
+        lost.reason,
+        text(lost.at_least_offsets),
+        timestamp(lost.unknown_since),
+        f"losses/{lost.loss}",
+    )
 
 
 def _proof_row(proof: Proof) -> Sequence[str]:

@@ -265,8 +265,43 @@ def test_only_what_shares_a_subject_with_the_alert_counts_as_affected(api: Api) 
     assert [proof.is_related for proof in related.proofs] == [True]
     other = gather(api, WINDOW, alert_of(topic="orders", partition="7"))
     assert (other.groups, other.transactional_ids, other.charts) == ([], [], [])
-    assert "Other verdicts of that time" in markdown_of(other)
-    assert other.outcome is Outcome.LOST, "what was lost at that time is said in any case"
+    assert "## Not related to the alert: Verdicts and their proof" in markdown_of(other)
+
+
+@pytest.mark.parametrize(
+    ("labels", "is_related"),
+    [
+        ({"topic": "orders", "partition": "0"}, True),
+        ({"group": "billing"}, True),  # it had committed beyond what is left
+        ({"broker": "1"}, True),  # the former leader
+        ({}, True),  # an alert of the whole cluster
+        ({"topic": "orders", "partition": "7"}, False),
+        ({"group": "reports"}, False),
+    ],
+    ids=["partition", "group", "broker", "cluster", "partition-other", "group-other"],
+)
+def test_only_related_losses_make_the_headline(labels: dict[str, str], *, is_related: bool) -> None:
+    api = quiet()
+    api.client = client_of(judgements=judgements(), open_findings=opened(open_loss("orders")))
+    alert = alert_of(**labels) | {"rule": "consumer_group_stalled"}
+    report = gather(api, WINDOW, alert)
+    assert {row.is_related for row in report.lost_ranges} == {is_related}
+    markdown = markdown_of(report)
+    if is_related:
+        assert (report.outcome, report.other_outcome, report.lost_offsets) == (
+            Outcome.LOST,
+            None,
+            27,
+        )
+        assert "## Not related to the alert: Lost offsets" not in markdown
+    else:
+        assert (report.outcome, report.other_outcome) == (Outcome.NONE_FOUND, Outcome.LOST)
+        assert (report.lost_offsets, report.loss_summaries) == (0, [])
+        assert (
+            "**No rule found lost records. At that time other committed records are lost"
+            in markdown
+        )
+        assert "## Not related to the alert: Lost offsets" in markdown
 
 
 def test_what_a_commit_proves_gone_is_in_the_headline_where_no_range_is_known() -> None:

@@ -37,10 +37,8 @@ def next_steps(alert: Row, server: str) -> Sequence[str]:
     """Return commands to copy, the most useful first."""
     at = options_to(server)
     whole = f"tidemark collect --once -o table {BROKERS}"
-    status = f"curl -s {shlex.quote(server)}/api/v1/status"
-    queries = list(_list_queries(alert, at)) or [
-        whole if alert.get("rule") in OF_BROKERS else status
-    ]
+    general = whole if alert.get("rule") in OF_BROKERS else f"tidemark status{at}"
+    queries = list(_list_queries(alert, at)) or [general]
     return [*_repair(alert), *queries, *_list_actions(alert, at)]
 
 
@@ -73,11 +71,8 @@ def _list_queries(alert: Row, at: str) -> Iterator[str]:
         yield f"tidemark tx show {shlex.quote(transaction)} {BROKERS}"
     elif rule in TRANSACTIONS and topic:
         yield f"tidemark tx ls --topic {_pattern(topic)} {BROKERS}"
-    elif group and topic:
-        filters = f"--groups {_pattern(group)} --topics {_pattern(topic)}"
-        yield f"tidemark collect --once {filters} -o table {BROKERS}"
     elif group:
-        yield f"tidemark collect --once --groups {_pattern(group)} -o table {BROKERS}"
+        yield f"tidemark lag {shlex.quote(group)}{at}"
     elif topic and place:
         yield f"tidemark collect --once --topics {_pattern(topic)} --replicas -o table {BROKERS}"
     elif topic:

@@ -123,15 +123,19 @@ def test_every_rule_has_a_command_to_type_next(rule: Any) -> None:
 
 def test_blindness_is_observed_at_in_the_status() -> None:
     row = alert(rule="observation_stale", kind=Kind.STATE, labels=LABELS[SubjectKind.RULE])
-    assert next_steps(row, DEFAULT)[0] == "curl -s http://127.0.0.1:8780/api/v1/status"
+    assert next_steps(row, DEFAULT)[0] == "tidemark status"
 
 
 def test_commands_can_be_copied_whatever_names_hold() -> None:
     labels = {"topic": "a.b", "partition": "0", "group": "it's; rm"}
     row = alert(rule="consumer_group_stalled", kind=Kind.STATE, labels=labels)
+    to = " --server https://tidemark.example:8780"
     observed, taken = next_steps(row, "https://tidemark.example:8780")
-    assert r"""--groups 'it'"'"'s;\ rm' --topics 'a\.b'""" in observed
-    assert taken == f"tidemark alerts ack {FINGERPRINT} --server https://tidemark.example:8780"
+    assert observed == f"""tidemark lag 'it'"'"'s; rm'{to}"""
+    assert taken == f"tidemark alerts ack {FINGERPRINT}{to}"
+    partition = {"labels": {"topic": "it's; rm", "partition": "0"}, "rule": "partition_offline"}
+    observed, *_ = next_steps(alert(**partition), DEFAULT)
+    assert r"""--topics 'it'"'"'s;\ rm'""" in observed
 
 
 def test_a_repair_comes_first_while_it_is_needed() -> None:

@@ -25,13 +25,14 @@ from service.cli.server.report import Api, blind_spots, read_gaps
 from service.cli.server.server_options import client_of, options_to, server_options
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Line, Part, Row, Table, long, not_seen, short
+from service.cli.terminal.formats import Format, chosen_format, is_limited
+from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, not_seen, short
 from service.cli.terminal.words import ABSENT, duration, time, timestamp_of
 
 SEVERITIES: Final = ("critical", "warning", "info")  # the worst first
 STYLES: Final = {"critical": "bold red", "warning": "yellow"}
 MOST: Final = 1000  # alerts that are read: a page
-SHOWN: Final = 10  # of them, and of rules that cannot judge
+SHOWN: Final = 10  # of them on a terminal, and of rules that cannot judge
 LATE_ROUNDS: Final = 3  # so many intervals without a round are too many
 NOT_LABELS: Final = ("alertname", "severity", "topic_id", "incident", "cluster")
 
@@ -243,35 +244,45 @@ def _worse(loss: Loss, by_sequences: Loss) -> Loss:
 
 def render(overview: Overview, *, has_runbooks: bool) -> Iterator[Part]:
     """Yield the screen: time of the last round, loss, alerts, what is not seen, what to type."""
-    yield _head(overview)
-    yield Line((("LOSS     ", "bold"), loss_words(overview)))
-    yield Line((("ALERTS   ", "bold"), firing_words(overview)))
+    yield from _verdicts(overview)
     if overview.alerts:
-        now = timestamp_of(overview.status.get("now"))
-        columns = (
-            short("severity"),
-            long("what", what),
-            short("for", lambda alert: firing_for(alert, now)),
-            short("fingerprint"),
-        )
-        yield Table(
-            columns=columns,
-            rows=overview.alerts[:SHOWN],
-            style=lambda alert: STYLES.get(str(alert.get("severity"))),
-        )
+        yield _alert_table(overview)
     yield from not_seen(unseen(overview))
     yield Line("NEXT", "bold")
     yield from (Line(f"  {words}") for words in _next(overview, has_runbooks=has_runbooks))
 
 
-def _head(overview: Overview) -> Line:
+def _verdicts(overview: Overview) -> Iterator[Part]:
+    """Yield whether everything is seen, and loss and alerts; for programs, as facts."""
+    cluster, at = str(overview.status.get("cluster")), time(overview.status["as_of"]) or "never"
+    seen, loss, firing = (
+        words(overview) for words in (completeness_words, loss_words, firing_words)
+    )
+    if chosen_format() is Format.TSV:
+        pairs = (("cluster", cluster), ("as of", at), ("seen", seen[0]))
+        yield Facts([*pairs, ("LOSS", loss[0]), ("ALERTS", firing[0])])
+        return
     age = overview.status["round"].get("age_seconds")
     ago = "" if age is None else f" ({duration(timedelta(seconds=age))} ago)"
-    return Line((
-        (f"{overview.status.get('cluster')}", "bold"),
-        f"  as of {time(overview.status['as_of']) or 'never'}{ago}  ",
-        completeness_words(overview),
-    ))  # fmt: skip
+    yield Line(((cluster, "bold"), f"  as of {at}{ago}  ", seen))
+    yield Line((("LOSS     ", "bold"), loss))
+    yield Line((("ALERTS   ", "bold"), firing))
+
+
+def _alert_table(overview: Overview) -> Table[Row]:
+    now = timestamp_of(overview.status.get("now"))
+    hidden = max(len(overview.alerts) - SHOWN, 0) if is_limited() else 0
+    return Table(
+        columns=(
+            short("severity"),
+            long("what", what),
+            short("for", lambda alert: firing_for(alert, now)),
+            short("fingerprint"),
+        ),
+        rows=overview.alerts[:SHOWN] if hidden else overview.alerts,
+        style=lambda alert: STYLES.get(str(alert.get("severity"))),
+        caption=f"{hidden:,} more (-o wide)" if hidden else None,
+    )
 
 
 def completeness_words(overview: Overview) -> tuple[str, str]:

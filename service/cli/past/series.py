@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from service.cli.terminal.formats import is_limited, output_option_with
 from service.cli.terminal.parts import SHOWN, Line, Part, Row, Table, not_seen, short, time_column
 from service.cli.terminal.plot import Point
 from service.cli.terminal.plotted import plotted
-from service.cli.terminal.words import time, timestamp_of
+from service.cli.terminal.words import printable, time, timestamp_of
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient
@@ -68,6 +68,8 @@ def command(
     measured = document["measured"]
     if options["output"] == "csv":
         click.echo(csv_of(measured["values"]), nl=False)
+        for line in _unreadable(measured):
+            click.echo(printable(str(line.words)), err=True)
     else:
         parts = _parts(document, options["output"])
         print_answer({"server": api.server, **document}, parts, options)
@@ -138,5 +140,9 @@ def _parts(document: Row, output: str) -> list[Part]:
             rows=values[hidden:],
             caption=f"{hidden:,} earlier (-o wide)" if hidden else None,
         ))  # fmt: skip
-    parts += not_seen(f"{row['file']}: {row['reason']}" for row in measured["unreadable"])
+    parts += _unreadable(measured)
     return parts
+
+
+def _unreadable(measured: Row) -> Iterable[Line]:
+    return not_seen(f"{row['file']}: {row['reason']}" for row in measured["unreadable"])

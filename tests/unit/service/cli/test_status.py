@@ -7,7 +7,9 @@ from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from typing import Any, Final
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from rules.errors import CollectError
 from rules.facts.episodes import Episode
@@ -15,7 +17,9 @@ from rules.judgement import Judgement
 from rules.open_findings import OpenFinding
 from service.cli.server.server_options import DEFAULT
 from service.cli.status import Loss, Overview, read_overview, render
+from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.formats import output_option
 from service.rounds.latest import RoundOutcome
 from tests.factories import at, gap, snapshot
 from tests.schemas import validate
@@ -33,7 +37,7 @@ from tests.unit.service.api.sequences.sequences import (
 )
 from tests.unit.service.cli.api_rows import FINGERPRINT, alert
 from tests.unit.service.cli.app_api import AppApi, judgements
-from tests.unit.service.cli.printing import printed
+from tests.unit.service.cli.printing import Terminal, printed
 
 LONG_NAME: Final = "orders of the ünited kingdom, with a name that is longer than any screen"
 
@@ -211,6 +215,28 @@ def test_a_narrow_screen_loses_neither_verdict_nor_alert(width: int) -> None:
     if width == 80:
         assert max(map(len, tables)) <= width
     assert "committed_records_lost" in text.replace("\n", "").replace(" ", "")
+
+
+@pytest.mark.parametrize(("form", "rows"), [("table", 10), ("wide", 12), ("tsv", 12)])
+def test_only_a_terminal_gets_fewer_alerts_and_then_how_many_there_are(
+    form: str, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = overview(*(alert() for _ in range(12)), open_findings=opened(open_loss()))
+
+    @click.command()
+    @output_option
+    def sample(**options: Any) -> None:
+        print_answer(seen.document, render(seen, has_runbooks=True), options)
+
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    sample.main(["-o", form, "--no-color"], standalone_mode=False)
+    out = terminal.getvalue()
+    assert sum(line.startswith("critical") for line in out.splitlines()) == rows
+    assert ("2 more (-o wide)" in out) is (form == "table")
+    assert ("LOSS\tYES: committed records are lost\n" in out) is (form == "tsv")
+    monkeypatch.undo()
+    assert CliRunner().invoke(sample, ["-o", form]).stdout.count(FINGERPRINT) >= 12
 
 
 def test_an_older_service_with_fewer_fields_is_not_complete() -> None:

@@ -19,7 +19,9 @@ PIPED_WIDTH: Final = 240  # of a table in a pipe, beyond which its cells are fol
 WIDE: Final = 100_000  # columns: nothing is folded
 GAP: Final = 2  # between two columns
 SCREEN_WIDTH: Final = 80  # if the terminal does not tell its own
-CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}  # of ECMA-48
+CODES: Final = {  # of ECMA-48
+    "bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36",
+}  # fmt: skip
 LAST_NARROW: Final = "\u02ff"  # printable characters up to this one are one column wide
 
 

@@ -61,3 +61,5 @@ def test_colours_are_those_of_the_row_and_of_the_words() -> None:
     assert draw(line, width=80, most=9, is_coloured=True) == (
         "\x1b[1mas of \x1b[0m\x1b[1;33mnever\x1b[0m"
     )
+    expected = Line("Expect: it is up", "cyan")  # of a runbook
+    assert draw(expected, width=80, most=9, is_coloured=True) == "\x1b[36mExpect: it is up\x1b[0m"

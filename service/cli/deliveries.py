@@ -139,7 +139,7 @@ def send(
 
     `receiver` is the name that was typed, if one was.
     """
-    from service.runtime import clock  # noqa: PLC0415 - 50 ms, for asyncio
+    from service.runtime import clock  # noqa: PLC0415 - keeps `--help` fast
 
     with client_of(options, scope="admin") as api:
         with (

@@ -17,9 +17,10 @@ import click
 
 from rules.errors import CollectError
 from rules.facts.sequence_verdicts import Phase, SequenceClass
+from rules.verdict import SEVERITIES
 from service.cli.loss.queries import COMMITTED_LOST, RESTORED, list_losses
 from service.cli.sequence.queries import NO_SOURCE, list_sequences
-from service.cli.server.listing import labels_text
+from service.cli.server.listing import labels_text, severity_rank
 from service.cli.server.remembering import RememberingApi
 from service.cli.server.report import Api, blind_spots, read_gaps
 from service.cli.server.server_options import client_of, options_to, server_options
@@ -29,7 +30,6 @@ from service.cli.terminal.formats import Format, chosen_format, is_limited
 from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, not_seen, short
 from service.cli.terminal.words import ABSENT, duration, time, timestamp_of
 
-SEVERITIES: Final = ("critical", "warning", "info")  # the worst first
 STYLES: Final = {"critical": "bold red", "warning": "yellow"}
 MOST: Final = 1000  # alerts that are read: a page
 SHOWN: Final = 10  # of them on a terminal, and of rules that cannot judge
@@ -134,12 +134,7 @@ def print_status(options: Mapping[str, Any], *, of_findings: bool = False) -> Ex
     """Query the service that a command's options name, and print the screen; return the exit code."""
     with client_of(options) as api:
         overview = read_overview(api)
-    commands = click.get_current_context().find_root().command
-    has_runbooks = isinstance(commands, click.Group) and "runbook" in commands.list_commands(
-        click.get_current_context()
-    )
-    parts = render(overview, has_runbooks=has_runbooks)
-    print_answer(overview.document, parts, options)
+    print_answer(overview.document, render(overview), options)
     return overview.exit_code(of_findings=of_findings)
 
 
@@ -191,9 +186,7 @@ def _alerts(api: Api, errors: list[str]) -> Row:
 
 
 def _rank(alert: Row) -> tuple[int, str]:
-    severity = alert.get("severity")
-    place = SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
-    return place, str(alert.get("fired_at"))
+    return severity_rank(alert.get("severity")), str(alert.get("fired_at"))
 
 
 def _lateness(status: Row) -> Iterator[str]:
@@ -242,14 +235,14 @@ def _worse(loss: Loss, by_sequences: Loss) -> Loss:
     return min(loss, by_sequences, key=WORST_FIRST.index) if is_loss else loss
 
 
-def render(overview: Overview, *, has_runbooks: bool) -> Iterator[Part]:
+def render(overview: Overview) -> Iterator[Part]:
     """Yield the screen: time of the last round, loss, alerts, what is not seen, what to type."""
     yield from _verdicts(overview)
     if overview.alerts:
         yield _alert_table(overview)
     yield from not_seen(unseen(overview))
     yield Line("NEXT", "bold")
-    yield from (Line(f"  {words}") for words in _next(overview, has_runbooks=has_runbooks))
+    yield from (Line(f"  {words}") for words in _next(overview))
 
 
 def _verdicts(overview: Overview) -> Iterator[Part]:
@@ -337,13 +330,12 @@ def _unknown(overview: Overview) -> Iterator[str]:
         yield f"rules that cannot judge all, and so many subjects: {first}{more}"
 
 
-def _next(overview: Overview, *, has_runbooks: bool) -> Iterator[str]:
+def _next(overview: Overview) -> Iterator[str]:
     to = options_to(overview.server)
     if overview.alerts:
         worst = overview.alerts[0].get("fingerprint")
         yield f"tidemark alerts show {worst}{to}"
-        if has_runbooks:
-            yield f"tidemark runbook run {worst}{to}"
+        yield f"tidemark runbook run {worst}{to}"
     if len(overview.alerts) > SHOWN or overview.has_more:
         yield f"tidemark alerts ls --state firing --limit 0{to}"
     if overview.loss is not Loss.NONE:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rules.errors import RequestError
+from rules.verdict import SEVERITIES
 from service.cli import deliveries
 from service.cli.alerts.next_steps import next_steps, runbook_command
 from service.cli.server import listing
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 CHOICES: Final = ("active", "pending", "firing", "resolved", "all")
 STATES: Final = ("firing", "pending", "resolved")
-SEVERITIES: Final = ("critical", "warning", "info")
 STYLES: Final = {"critical": "bold red", "warning": "bold yellow"}
 FINGERPRINT: Final = re.compile("[0-9a-f]{4,16}")  # its first digits suffice
 ALL_DIGITS: Final = 16
@@ -110,7 +110,11 @@ MANY: Final = click.argument(
     "--state", type=click.Choice(CHOICES), default="active", show_default=True,
     help="active: pending or firing.",
 )  # fmt: skip
-@click.option("--severity", type=click.Choice(SEVERITIES), help="Only of this severity.")
+@click.option(
+    "--severity",
+    type=click.Choice([each.value for each in SEVERITIES]),
+    help="Only of this severity.",
+)
 @click.option("--rule", metavar="ID", help="Only of this rule, by its id in `docs/rules/`.")
 @click.option("--receiver", metavar="NAME", help="Only alerts that this receiver gets.")
 @listing.limit_option

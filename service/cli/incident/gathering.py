@@ -18,7 +18,6 @@ from service.cli.incident.lost import (
     losses_of,
     lost_fields,
     sequence_blind_spots,
-    severity_rank,
 )
 from service.cli.incident.relating import Subject, is_related, is_related_loss, subjects_of
 from service.cli.incident.report import (
@@ -30,7 +29,7 @@ from service.cli.incident.rounds import times_without_rounds
 from service.cli.incident.typed import typed_in
 from service.cli.incident.window import Window, began_at
 from service.cli.loss.queries import LossReport
-from service.cli.server.listing import labels_text
+from service.cli.server.listing import labels_text, severity_rank
 from service.cli.server.report import Api
 from service.cli.terminal.parts import Row
 from service.cli.terminal.words import text, timestamp, timestamp_of

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from rules.verdict import SEVERITIES
 from service.cli.incident.report import LostRange, Outcome, Proof, RangeKind, UnknownLoss
 from service.cli.incident.window import Window, began_at
 from service.cli.loss.queries import COMMITTED_LOST, HARMLESS, RESTORED, LossReport, list_losses
 from service.cli.sequence.queries import JUDGING
+from service.cli.server.listing import severity_rank
 from service.cli.server.report import Api, blind_spots
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.parts import Row
@@ -22,11 +22,6 @@ OF_SEQUENCES: Final = {  # what the reasons of a finding say; "refuted" says tha
     "possibly_lost": Outcome.MAY_BE_LOST,
 }
 WORST_FIRST: Final = tuple(Outcome)
-
-
-def severity_rank(severity: object) -> int:
-    """Return the place of a severity, the worst first; one that is not known comes last."""
-    return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
 
 
 def losses_of(api: Api, window: Window) -> LossReport:

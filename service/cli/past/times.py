@@ -38,7 +38,7 @@ class PastTime(Timestamp):
 
 
 def _utc_now() -> datetime:
-    from service.runtime.clock import utc_now  # noqa: PLC0415 - asyncio, which only a time ago needs
+    from service.runtime.clock import utc_now  # noqa: PLC0415 - only a time ago needs it
 
     return utc_now()
 

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import click
 
 from rules.errors import NotThereError, RequestError
+from rules.verdict import SEVERITIES
 from service.cli.server.server_options import client_of
 from service.cli.terminal import typed_names
 from service.cli.terminal.answer import print_answer
@@ -112,6 +113,11 @@ def fetch_list(
         hidden=total - len(shown),
         has_more=is_cut and not counts,
     )
+
+
+def severity_rank(severity: object) -> int:
+    """Return the place of a severity, the worst first; one that is not known comes last."""
+    return SEVERITIES.index(severity) if severity in SEVERITIES else len(SEVERITIES)
 
 
 def most_rows(options: Mapping[str, Any]) -> int | None:

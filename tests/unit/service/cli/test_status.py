@@ -77,7 +77,7 @@ def overview(*alerts: dict[str, Any], **overrides: Any) -> Overview:
 
 
 def screen(shown: Overview, width: int = 80) -> str:
-    return printed(render(shown, has_runbooks=True), width)
+    return printed(render(shown), width)
 
 
 def test_a_quiet_and_complete_service_has_no_loss() -> None:
@@ -226,7 +226,7 @@ def test_only_a_terminal_gets_fewer_alerts_and_then_how_many_there_are(
     @click.command()
     @output_option
     def sample(**options: Any) -> None:
-        print_answer(seen.document, render(seen, has_runbooks=True), options)
+        print_answer(seen.document, render(seen), options)
 
     terminal = Terminal()
     monkeypatch.setattr("sys.stdout", terminal)

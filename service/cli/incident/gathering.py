@@ -103,10 +103,7 @@ def gather(
     proofs = _part(facts, "findings", lambda: list(_findings(api, facts))) or []
     alerts = _part(facts, "alerts", lambda: _alerts(api, facts, alert)) or []
     losses = _part(facts, "losses", lambda: _losses(api, facts))
-    _part(facts, "notifications", lambda: _deliveries(api, facts))
-    _part(facts, "silences", lambda: _silences(api, facts))
-    _part(facts, "what was changed by hand", lambda: _audit(api, facts, cluster))
-    _typed(facts, transcripts, api.server)
+    _note_actions(api, facts, cluster, transcripts)
     is_blind = _note_blind_spots(api, facts, status, proofs)
     labels = [row["labels"] for row in alerts if facts.is_related(row)]
     labels += [proof.labels for proof in proofs if proof.is_related]
@@ -127,6 +124,14 @@ def gather(
         charts=charts,
         missing=list(dict.fromkeys([*facts.missing, *gaps])),
     )
+
+
+def _note_actions(api: Api, facts: _Facts, cluster: str, transcripts: Transcripts) -> None:
+    """Add who was notified, and what people did."""
+    _part(facts, "notifications", lambda: _deliveries(api, facts))
+    _part(facts, "silences", lambda: _silences(api, facts))
+    _part(facts, "what was changed by hand", lambda: _audit(api, facts, cluster))
+    _typed(facts, transcripts, api.server)
 
 
 def _note_blind_spots(api: Api, facts: _Facts, status: Row, proofs: Sequence[Proof]) -> bool:

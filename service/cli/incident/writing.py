@@ -6,6 +6,7 @@ readers take HTML, and no text begins a line or ends a cell of a table.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from html import escape
@@ -36,10 +37,14 @@ ELSEWHERE: Final = {  # of other losses than those that are related to the alert
 MOST_ALIKE: Final = 3  # facts of one kind at one time that are shown one by one
 LONGEST: Final = 2000  # characters of one cell
 MARKS: Final = str.maketrans({mark: f"\\{mark}" for mark in "\\`*_{}[]()#+!|~$"})
+NAME_MARKS: Final = re.compile(r"[_/.]+")
+TIME: Final = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
 STYLE: Final = (
-    "body{font-family:sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-    "table{border-collapse:collapse;width:100%}td,th{border:1px solid #ccc;padding:.25rem .5rem;"
-    "text-align:left;vertical-align:top;overflow-wrap:anywhere}svg{max-width:100%;height:auto}"
+    "body{font-family:sans-serif;line-height:1.4;max-width:72rem;margin:2rem auto;padding:0 1rem;"
+    "overflow-wrap:break-word}div{overflow-x:auto}table{border-collapse:collapse;width:100%;"
+    "font-size:.875rem}td,th{border:1px solid #ccc;padding:.25rem .5rem;text-align:left;"
+    "vertical-align:top}time{white-space:nowrap}th{background:#f4f4f4}svg{max-width:100%;height:auto}"
+    "@media print{div{overflow-x:visible}}"
 )
 
 LOST: Final = "Lost offsets"  # headings
@@ -94,6 +99,7 @@ def html_of(report: IncidentReport) -> str:
     missing = "".join(f"<li>{_html(line)}</li>" for line in report.missing) or "<li>Nothing.</li>"
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
         "style-src 'unsafe-inline'\">"
         f"<title>{_html(report.title)}</title><style>{STYLE}</style></head><body>"
@@ -201,8 +207,15 @@ def _markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> It
 
 def _html_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     head = "".join(f"<th>{escape(column)}</th>" for column in columns)
-    body = "".join(f"<tr>{''.join(f'<td>{_html(cell)}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    body = "".join(
+        f"<tr>{''.join(f'<td>{_html_cell(cell)}</td>' for cell in row)}</tr>" for row in rows
+    )
+    return f"<div><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+
+
+def _html_cell(value: str) -> str:
+    """Return a cell that is folded within a name only after its marks, and never within a time."""
+    return TIME.sub(r"<time>\g<0></time>", NAME_MARKS.sub(r"\g<0><wbr>", _html(value)))
 
 
 def _cut(value: str) -> str:

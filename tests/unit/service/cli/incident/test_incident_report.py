@@ -357,6 +357,15 @@ def test_pages_escape_every_name_and_need_nothing_else(api: Api) -> None:
     assert html == html_of(gather(api, WINDOW, None))
 
 
+def test_a_page_folds_names_after_their_marks_and_scrolls_what_is_wider(api: Api) -> None:
+    html = html_of(gather(api, WINDOW, None))
+    assert "overflow-wrap:anywhere" not in html  # folds columns to a letter beside a long one
+    assert "<td>committed_<wbr>records_<wbr>lost (critical)</td>" in html
+    assert "<td><time>2025-06-02 12:00:00</time></td>" in html
+    assert html.count("<div><table>") == html.count("<table>") > 0
+    assert "<wbr>" not in html.partition("<h2>")[0]
+
+
 def test_the_document_reads_back_and_is_of_its_schema(api: Api) -> None:
     report = gather(api, WINDOW, None)
     assert IncidentReport.model_validate(report.to_row()) == report

@@ -136,14 +136,17 @@ def _note_actions(api: Api, facts: _Facts, cluster: str, transcripts: Transcript
 
 def _note_blind_spots(api: Api, facts: _Facts, status: Row, proofs: Sequence[Proof]) -> bool:
     """Return whether not everything was seen that would show a loss, and add why."""
-    unseen = [*sequence_blind_spots(status), *times_without_rounds(api, status, facts.window)]
-    facts.missing += unseen
+    parts: list[list[str] | None] = [
+        _part(facts, "sequences", lambda: list(sequence_blind_spots(status))),
+        _part(facts, "rounds", lambda: list(times_without_rounds(api, status, facts.window))),
+    ]
+    facts.missing += [line for lines in parts for line in lines or ()]
     is_unknown = any(
         proof.rule == BLIND or (proof.verdict == "unknown" and proof.severity == "critical")
         for proof in proofs
     )
     is_unread = any(line.startswith("findings:") for line in facts.missing)
-    return bool(unseen) or is_unknown or is_unread
+    return any(lines != [] for lines in parts) or is_unknown or is_unread
 
 
 def _part(facts: _Facts, what: str, fetch: Callable[[], Any]) -> Any:

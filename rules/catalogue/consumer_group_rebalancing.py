@@ -5,7 +5,9 @@ Detects:
     latter half, of which at least 2 are no deployment's: a member left that had joined within the
     hour, or partitions got another owner although nobody joined or left. And groups that have been
     rebalancing for 5 minutes. `rebalances` lists the last ones: how many members joined and left,
-    how many of those that left were short-lived, and how many partitions got another owner.
+    how many of those that left were short-lived, how many were there before and after (`stayed`), and
+    how many partitions got another owner. A rebalance in which nobody stays disturbs nobody, and does
+    not count.
 
 Why it matters:
     While a classic group rebalances, its members read nothing or read less, and what they had
@@ -30,7 +32,9 @@ Thresholds:
 
 False positives:
     A deployment that is rolled back so slowly that new members leave for more than a quarter of an
-    hour; an autoscaler that adds and removes members every few minutes.
+    hour; an autoscaler that adds and removes members every few minutes. None are consumers that come
+    and go alone, as a job every few minutes or one that is scaled to zero: they disturb nobody. Nor are
+    jobs of several members that end one after the other.
 
 Runbook:
     - `repeated`: `tidemark groups show GROUP` lists who joined and left. The same client id that
@@ -95,9 +99,9 @@ def judge(view: View) -> Judgement:
     groups = [snapshot.groups[place] for place in places]
     histories = [view.memory.members.history_of(group.group_id) for group in groups]
     since = now - WITHIN // MICROSECOND
-    recent = Column.of(history.rebalances_since(since) for history in histories)
+    recent = Column.of(history.disturbing_since(since) for history in histories)
     repeated = Column.of(history.repeated_since(since) for history in histories)
-    newest = Column.of(history.newest_rebalance_us for history in histories)
+    newest = Column.of(history.newest_disturbing_us for history in histories)
     is_over = view.is_unchanged_for(newest, GOING_ON)
     unsettled = Column.of(history.unsettled_since_us for history in histories)
     is_empty = np.array([group.members == () for group in groups], np.bool_)
@@ -113,6 +117,7 @@ def judge(view: View) -> Judgement:
                     "joined": entry.joined,
                     "left": entry.left,
                     "short_lived": entry.short_lived,
+                    "stayed": entry.stayed,
                     "moved_partitions": entry.moved_partitions,
                     "epoch": entry.epoch,
                 }
@@ -142,7 +147,7 @@ def judge(view: View) -> Judgement:
             "rebalances_in_15_minutes": recent,
             "repeated_in_15_minutes": repeated,
             "rebalances_in_hour": Column.of(
-                history.rebalances_since(now - HOUR // MICROSECOND) for history in histories
+                history.disturbing_since(now - HOUR // MICROSECOND) for history in histories
             ),
             "unfinished_ms": view.unchanged_ms(unsettled),
             "members": Column.of(group.member_count for group in groups),

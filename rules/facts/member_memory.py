@@ -8,7 +8,7 @@ counts are lower bounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
@@ -46,11 +46,17 @@ class Rebalance:
     moved_partitions: int | None  # that have another owner, or none; None: owners were not known
     epoch: int | None  # of the group afterwards (KIP-848)
     short_lived: int | None = None  # of those that left: members seen joining in the hour before
+    stayed: int | None = None  # members that were there before and after it; None: not known
 
     @property
     def is_of_members(self) -> bool:
         """Whether members joined or left."""
         return bool(self.joined or self.left)
+
+    @property
+    def disturbs_nobody(self) -> bool:
+        """Whether no member was there that could have read on: a group of one begins or ends so."""
+        return self.stayed == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,32 +77,35 @@ class GroupHistory:
         return not (self.rebalances or self.unowned)
 
     @property
-    def newest_rebalance_us(self) -> int | None:
-        """Return when the last rebalance was observed."""
-        return self.rebalances[-1].observed_us if self.rebalances else None
+    def newest_disturbing_us(self) -> int | None:
+        """Return when the last rebalance was observed that may have disturbed a member."""
+        times = (e.observed_us for e in reversed(self.rebalances) if not e.disturbs_nobody)
+        return next(times, None)
 
-    def rebalances_since(self, since_us: int) -> int:
-        """Return how many rebalances were seen since then, at least."""
-        return sum(entry.count for entry in self.rebalances if entry.observed_us >= since_us)
+    def disturbing_since(self, since_us: int) -> int:
+        """Return how many rebalances since then may have disturbed a member, at least."""
+        return sum(entry.count for entry in self._recent(since_us) if not entry.disturbs_nobody)
 
     def repeated_since(self, since_us: int) -> int:
         """Return how many rebalances since then no deployment explains, at least.
 
         In a rolling deployment each member leaves once and another one joins, and a cooperative
-        group rebalances twice each time. So what counts are newcomers that leave again, and
+        group rebalances twice each time. So what counts are newcomers that leave others behind, and
         rebalances in which nobody joins or leaves and partitions move all the same, beyond one for
         each in which somebody does. Nothing moves where brokers restart: a coordinator then begins
         new epochs for the racks of the partitions alone (KIP-848), and members read on.
         """
-        recent = [entry for entry in self.rebalances if entry.observed_us >= since_us]
-        if self.last is not None and not self.last.members:
-            while recent and not recent[-1].joined:
-                recent.pop()  # all were stopped, maybe one by one: nobody has come back yet
+        is_stopped = self.last is not None and not self.last.members
+        recent = _without_stops(self._recent(since_us), is_stopped=is_stopped)
         of_members = sum(entry.is_of_members for entry in recent)
         others = sum(
             entry.count for entry in recent if not entry.is_of_members and entry.moved_partitions
         )
-        return sum(entry.short_lived or 0 for entry in recent) + max(others - of_members, 0)
+        short_lived = sum(entry.short_lived or 0 for entry in recent if not entry.disturbs_nobody)
+        return short_lived + max(others - of_members, 0)
+
+    def _recent(self, since_us: int) -> list[Rebalance]:
+        return [entry for entry in self.rebalances if entry.observed_us >= since_us]
 
 
 NO_HISTORY: Final = GroupHistory()
@@ -182,6 +191,23 @@ def _advance(old: GroupHistory, group: Group, now_us: int) -> GroupHistory:
     return replace_fields(history, **fields)
 
 
+def _without_stops(rebalances: Iterable[Rebalance], *, is_stopped: bool) -> list[Rebalance]:
+    """Return rebalances without those in which all members were stopped, maybe one by one."""
+    kept: list[Rebalance] = []
+    for entry in rebalances:
+        kept.append(entry)
+        if entry.disturbs_nobody and not entry.joined:
+            _drop_leaves(kept)
+    if is_stopped:  # which a restart of Tidemark may have missed
+        _drop_leaves(kept)
+    return kept
+
+
+def _drop_leaves(rebalances: list[Rebalance]) -> None:
+    while rebalances and not rebalances[-1].joined:
+        rebalances.pop()
+
+
 def _unsettled(history: GroupHistory, group: Group, now_us: int) -> GroupHistory:
     """Return the history of a group in which members wait, or share partitions."""
     is_waiting = group.state not in SETTLED
@@ -236,6 +262,7 @@ def _rebalance(
         moved_partitions=None if changes is None else changes.moved_partitions,
         epoch=group.epoch,
         short_lived=None if changes is None else len(changes.left & newcomers.keys()),
+        stayed=None if changes is None else len(group.members or ()) - len(changes.joined),
     )
 
 

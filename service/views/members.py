@@ -60,6 +60,12 @@ class Rebalance(Model):
         int | None,
         Field(description="Of those that left: members that had joined within the hour before"),
     ]
+    stayed: Annotated[
+        int | None,
+        Field(
+            description="Members there before and after; 0: it disturbed nobody; null: not known"
+        ),
+    ]
     moved_partitions: Annotated[
         int | None, Field(description="That have another owner, or none; null: not known")
     ]

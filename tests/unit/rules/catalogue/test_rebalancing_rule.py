@@ -51,6 +51,15 @@ def backed_off(minutes: int) -> Sequence[dict[str, Any]]:
     return *coming_and_going(6), *[{"groups": (classic(A, B),)}] * (4 * minutes)
 
 
+def jobs(*sizes: int) -> Sequence[dict[str, Any]]:
+    """Return rounds of a job that runs every three minutes with new members, so many at a time."""
+    return tuple(
+        {"groups": (classic(*(member(f"run-{run}-{n}", n) for n in range(size))),)}
+        for run in range(5)
+        for size in (*sizes, *[0] * (12 - len(sizes)))
+    )
+
+
 def connect(*names: str) -> dict[str, Any]:
     """Return a round of a group whose protocol does not assign partitions."""
     workers = (member(name, assignment=None) for name in names)
@@ -120,6 +129,29 @@ REBALANCING = [
         id="workers-of-connect",
         because="their assignments are not known, but who joins and leaves is",
         observations=tuple(connect(*("a", "b")[: 1 + number % 2]) for number in range(6)),
+        verdict=BREACH,
+        reason="repeated",
+    ),
+    Case(
+        id="a-job-of-one",
+        because="its only member comes and goes, and nobody else is there to be disturbed",
+        observations=tuple(jobs(1, 1)),
+        verdict=OK,
+        reason="no_members",
+    ),
+    Case(
+        id="a-job-of-several",
+        because="they end one after the other, until nobody is left",
+        observations=(*jobs(3, 2, 1), *jobs(3)[:2]),
+        verdict=OK,
+        reason="no_members",
+    ),
+    Case(
+        id="a-job-beside-others",
+        because="a member is there all the time, and is disturbed",
+        observations=tuple(
+            {"groups": (classic(A, *entry["groups"][0].members),)} for entry in jobs(1, 1)[:50]
+        ),
         verdict=BREACH,
         reason="repeated",
     ),
@@ -199,7 +231,7 @@ def test_a_rebalance_says_who_came_and_went() -> None:
     finding = judged(consumer_group_rebalancing.judge, case)
     rebalances: Any = finding.evidence["rebalances"]
     newest, before = rebalances[:2]
-    common = {"count": 1, "moved_partitions": 0, "epoch": None}
+    common = {"count": 1, "stayed": 1, "moved_partitions": 0, "epoch": None}
     assert newest == {"ms_ago": 0, "joined": 0, "left": 1, "short_lived": 1, **common}
     assert before == {"ms_ago": 15_000, "joined": 1, "left": 0, "short_lived": 0, **common}
     assert rebalances[-1]["short_lived"] == 0  # it was a member when the group was first observed

@@ -12,9 +12,10 @@ Why it matters:
 
 Inputs:
     The members and assignments of each group as its coordinator describes them, and who owned a
-    partition when it last had an owner (kept across restarts for 7 days); read_committed and
-    read_uncommitted lag; `nothing_to_read`. While a group rebalances, and without DESCRIBE on the
-    group, owners are not known and the rule is UNKNOWN.
+    partition when it last had an owner: for 7 days, and for 24 hours while the group cannot be listed.
+    A restart knows the owners of up to 100,000 partitions in all; read_committed and read_uncommitted
+    lag; `nothing_to_read`. While a group rebalances, and without DESCRIBE on the group, owners are not
+    known and the rule is UNKNOWN.
 
 Thresholds:
     30 seconds until a partition that lost its owner counts: a classic group that rebalances
@@ -32,8 +33,8 @@ Runbook:
       its application again, or let another one subscribe to the topic.
     - `not_reassigned`: the member that owned it is still there and no longer owns it. Compare the
       subscriptions of the members.
-    - `never_owned`: no member owned it since it was first observed. Delete the offsets if the group
-      no longer reads this topic.
+    - `never_owned`: no member owned it since it was first observed (beyond 100,000 partitions: since
+      Tidemark started). Delete the offsets if the group no longer reads this topic.
     - `being_reassigned`: it lost its owner in the last 30 seconds; wait for the next rounds.
     - `owners_not_known`: the group rebalances, or Tidemark lacks DESCRIBE on it.
     A group without any member is reported by consumer_group_stalled.

@@ -5,12 +5,12 @@ A static member keeps its instance id when it restarts, and gets another member 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from rules.facts.groups import Group
 from rules.facts.members import Assignment, Member
 
+Members = Sequence[Member]
 Owned = Mapping[str, set[int]]  # partitions by topic
 _NOTHING: Assignment = ()
 
@@ -42,13 +42,13 @@ class MemberChanges:
         )
 
 
-def compare_members(before: Group, after: Group) -> MemberChanges:
+def compare_members(before: Members, after: Members) -> MemberChanges:
     """Return what changed in a group."""
-    new = {member.identity: member for member in after.members or ()}
+    new = {member.identity: member for member in after}
     left: list[str] = []
     changed: list[tuple[Member, Member | None]] = []
     joined = set(new)
-    for member in before.members or ():
+    for member in before:
         identity = member.identity
         now = new.get(identity)
         if now is None:
@@ -64,14 +64,14 @@ def compare_members(before: Group, after: Group) -> MemberChanges:
     )
 
 
-def _are_assignments_known(group: Group) -> bool:
-    return None not in [member.assignment for member in group.members or ()]
+def _are_assignments_known(members: Members) -> bool:
+    return None not in [member.assignment for member in members]
 
 
-def owned_partitions(group: Group | None) -> Owned:
+def owned_partitions(members: Members) -> Owned:
     """Return the partitions that some member owns."""
     owned: dict[str, set[int]] = {}
-    for member in () if group is None else group.members or ():
+    for member in members:
         for topic, numbers in member.assignment or _NOTHING:
             owned.setdefault(topic, set()).update(numbers)
     return owned

@@ -8,15 +8,20 @@ counts are lower bounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
 
 from rules.facts.column import replace_fields
 from rules.facts.groups import Group, GroupType
-from rules.facts.member_changes import MemberChanges, compare_members, owned_partitions
-from rules.facts.members import EMPTY, STABLE, is_fully_described
+from rules.facts.member_changes import (
+    MemberChanges,
+    Members,
+    compare_members,
+    owned_partitions,
+)
+from rules.facts.members import EMPTY, STABLE, Member, is_fully_described
 from rules.facts.times import MICROSECOND, change_if_set
 from rules.facts.unowned_partitions import (
     UnownedPartitions,
@@ -68,7 +73,8 @@ class GroupHistory:
     unsettled_since_us: int | None = None  # since when no round has seen it stable or empty
     epoch: int | None = None  # as last described
     last: Group | None = None  # as last described while it was stable or empty
-    owning: Group | None = None  # the last time it had members, all assignments being known
+    # Its members the last time it had any, all assignments being known.
+    owners: tuple[Member, ...] | None = None
     newcomers: Mapping[_Id, int] = field(default_factory=dict)  # when a member was seen joining
 
     @property
@@ -123,25 +129,36 @@ class MemberMemory:
 
 
 def advance_members(
-    groups: tuple[Group, ...], now_us: int, old: MemberMemory, *, is_complete: bool
+    groups: tuple[Group, ...],
+    now_us: int,
+    old: MemberMemory,
+    *,
+    is_complete: bool,
+    remembered: Collection[str] = (),
 ) -> MemberMemory:
-    """Return the memory one round later; `is_complete` says whether every group is listed."""
+    """Return the memory one round later; `is_complete` says whether every group is listed.
+
+    If not, a group that is not listed may still have its members, as where its coordinator cannot be
+    reached: as long as it is among the `remembered` ones, nothing of it is forgotten.
+    """
     histories = {
         group.group_id: _advance(old.history_of(group.group_id), group, now_us) for group in groups
     }
     if not is_complete:
         for name, history in old.groups.items():
-            if name not in histories and not (recent := _without_old(history, now_us)).is_empty:
-                histories[name] = recent
+            if name not in histories:
+                recent = _unlisted(history, now_us)
+                if name in remembered or not recent.is_empty:
+                    histories[name] = recent
     return MemberMemory(groups=histories)
 
 
-def merge_members(stored: MemberMemory, seen: MemberMemory) -> MemberMemory:
-    """Merge the stored histories into memory."""
+def merge_members(stored: MemberMemory, seen: MemberMemory, seen_us: int) -> MemberMemory:
+    """Merge the stored histories into memory; `seen_us` is the time of its newest round."""
     merged = dict(stored.groups)
     for name, history in seen.groups.items():
         before = stored.groups.get(name)
-        merged[name] = history if before is None else _merge(before, history)
+        merged[name] = history if before is None else _merge(before, history, seen_us)
     return MemberMemory(groups=merged)
 
 
@@ -177,7 +194,9 @@ def _advance(old: GroupHistory, group: Group, now_us: int) -> GroupHistory:
         return history
     if group.group_type is GroupType.SHARE or group.state not in SETTLED:
         return _unsettled(history, group, now_us)
-    changes = None if history.last is None else compare_members(history.last, group)
+    before, changes = history.last, None
+    if before is not None:
+        changes = compare_members(before.members or (), group.members)
     newcomers, is_known = _recent_newcomers(history, now_us), is_fully_described(group)
     rebalance = _rebalance(history, group, changes, newcomers, now_us)
     fields: dict[str, Any] = {"unsettled_since_us": None, "epoch": group.epoch, "last": group}
@@ -187,7 +206,9 @@ def _advance(old: GroupHistory, group: Group, now_us: int) -> GroupHistory:
         fields["newcomers"] = newcomers | dict.fromkeys(changes.joined, now_us)
     # A group without members owns nothing, which says nothing of who takes over.
     if is_known and group.members:
-        fields |= {"owning": group, "unowned": _unowned(history, group, changes, now_us)}
+        of_owners = before is not None and before.members is history.owners
+        unowned = _unowned(history, group.members, changes if of_owners else None, now_us)
+        fields |= {"owners": group.members, "unowned": unowned}
     return replace_fields(history, **fields)
 
 
@@ -218,17 +239,28 @@ def _unsettled(history: GroupHistory, group: Group, now_us: int) -> GroupHistory
     )
 
 
+def _unlisted(history: GroupHistory, now_us: int) -> GroupHistory:
+    """Return the history of a group that a round could not list: a rebalance may be over by now."""
+    if history.unsettled_since_us is not None:
+        history = replace(history, unsettled_since_us=None)
+    return _without_old(history, now_us)
+
+
 def _unowned(
-    history: GroupHistory, group: Group, changes: MemberChanges | None, now_us: int
+    history: GroupHistory, members: Members, changes: MemberChanges | None, now_us: int
 ) -> tuple[UnownedPartitions, ...]:
-    """Return what had an owner and has none, in a group of which all owners are known."""
-    owning = history.owning
-    if owning is not None and owning is not history.last:
-        changes = compare_members(owning, group)
-    if not history.unowned and (owning is None or changes is None or not changes.changed):
+    """Return what had an owner and has none, all owners now being known.
+
+    `changes` are those since the last owners were known, None: not compared yet.
+    """
+    if history.owners is None:
+        changes = None
+    elif changes is None:
+        changes = compare_members(history.owners, members)
+    if not history.unowned and (changes is None or not changes.changed):
         return ()
-    owned = owned_partitions(group)
-    lost = () if owning is None or changes is None else lost_partitions(changes, owned, now_us)
+    owned = owned_partitions(members)
+    lost = () if changes is None else lost_partitions(changes, owned, now_us)
     return join_unowned(still_unowned(history.unowned, owned), lost)
 
 
@@ -281,14 +313,21 @@ def _without_old(history: GroupHistory, now_us: int) -> GroupHistory:
     return history
 
 
-def _merge(stored: GroupHistory, seen: GroupHistory) -> GroupHistory:
-    """Merge a stored history: what it says of partitions that have an owner again is over."""
-    unowned = still_unowned(stored.unowned, owned_partitions(seen.owning))
+def _merge(stored: GroupHistory, seen: GroupHistory, seen_us: int) -> GroupHistory:
+    """Merge a stored history: what it says of partitions that have an owner again is over.
+
+    Of who owned what before, the earlier process alone knows; what nobody owns was lost since.
+    """
     rebalances = sorted((*stored.rebalances, *seen.rebalances), key=lambda entry: entry.observed_us)
+    unowned, owners = stored.unowned, stored.owners
+    if seen.owners is not None:
+        unowned = _unowned(stored, seen.owners, None, seen_us)
+        owners = seen.owners
     return replace(
         seen,
         rebalances=tuple(rebalances)[-MOST_REBALANCES:],
         unowned=join_unowned(unowned, seen.unowned),
+        owners=owners,
     )
 
 

@@ -105,6 +105,9 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         now,
         unchanged.high_watermark,
     )
+    groups = advance_groups(
+        snapshot, now, old.groups if old else GroupMemory.none(), old.commits if old else None
+    )
     return Memory(
         cluster_id=snapshot.cluster_id,
         partitions=partitions,
@@ -119,14 +122,13 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
             unchanged.last_stable_offset,
         ),
         commits=advance_commits(snapshot, partitions, now, old.commits if old else None),
-        groups=advance_groups(
-            snapshot, now, old.groups if old else GroupMemory.none(), old.commits if old else None
-        ),
+        groups=groups,
         members=advance_members(
             snapshot.groups,
             now,
             old.members if old else MemberMemory(),
             is_complete=snapshot.groups_complete,
+            remembered=set(groups.group_ids),
         ),
         transactions=advance_transactions(
             snapshot, now, old.transactions if old else None, _mark_changed_leaders(snapshot, old)
@@ -230,7 +232,7 @@ def merge_stored(stored: Memory, seen: Memory) -> Memory:
         last_stable_offset=merge(seen.last_stable_offset, stored.last_stable_offset),
         commits=merge_commits(stored.commits, replace(seen.commits, partitions=partitions)),
         groups=merge_groups(stored.groups, seen.groups),
-        members=merge_members(stored.members, seen.members),
+        members=merge_members(stored.members, seen.members, seen.taken_us),
         transactions=merge_transactions(stored.transactions, seen.transactions),
         losses=merge_losses(stored.losses, seen.losses),
         sequences=merge_sequences(stored.sequences, seen.sequences),

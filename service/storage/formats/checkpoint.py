@@ -28,7 +28,6 @@ from rules.facts.last_observation import LastObservations
 from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import LossMemory
 from rules.facts.matching import matching_rows
-from rules.facts.member_memory import GroupHistory, MemberMemory
 from rules.facts.memory import Memory
 from rules.facts.observation_context import ObservationContext
 from rules.facts.partitions import PartitionIndex, Partitions
@@ -52,6 +51,7 @@ from service.storage.formats.commits import commits_of, put_commits
 from service.storage.formats.former_names import present_names
 from service.storage.formats.live_scoring import put_scoring, read_scoring
 from service.storage.formats.loss import losses_of, plain_elections, plain_losses, with_elections
+from service.storage.formats.members import members_of, put_members
 from service.storage.formats.sequence import plain_sequences, sequences_of
 from service.storage.formats.values import plain, read
 
@@ -66,7 +66,6 @@ CONTEXT: Final = "observation.context"  # absent in older checkpoints
 # Absent in older checkpoints.
 UNCLEAN: Final = "unclean_election_enabled"
 GROUPS: Final = "group.names"
-MEMBERS: Final = "group.members"
 LOSSES: Final = "losses"
 ELECTIONS: Final = "losses.elections"
 SEQUENCES: Final = "sequences"
@@ -186,7 +185,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     into[GROUPS] = text_of(list(memory.groups.group_ids))
     into["group.seen"] = memory.groups.seen_us
     put_columns(into, "group", memory.groups)
-    into[MEMBERS] = text_of(plain(_histories(memory.members)))
+    put_members(into, memory.members)
     into[OUTCOMES] = text_of(plain(_aborting(memory.transactions)))
     into[LOSSES] = text_of(plain_losses(memory.losses))
     into[ELECTIONS] = text_of(plain_elections(memory.losses))
@@ -215,12 +214,7 @@ def _memory(arrays: Arrays) -> Memory:
         ),
         commits=commits_of(arrays, of_commits),
         groups=_groups(arrays),
-        members=MemberMemory(
-            groups=read(
-                dict[str, GroupHistory],
-                read_text(arrays[MEMBERS]) if MEMBERS in arrays else {},
-            )
-        ),
+        members=members_of(arrays),
         transactions=TransactionMemory(
             outcomes=read(
                 dict[str, tuple[OutcomeCounts, ...]],
@@ -233,15 +227,6 @@ def _memory(arrays: Arrays) -> Memory:
         replication=_replication(arrays, len(own)),
         brokers=brokers_of(read_text(arrays[BROKERS])) if BROKERS in arrays else BrokerMemory(),
     )
-
-
-def _histories(memory: MemberMemory) -> dict[str, GroupHistory]:
-    """Return what rounds cannot observe anew: rebalances, and who owned what nobody owns."""
-    return {
-        name: GroupHistory(rebalances=history.rebalances, unowned=history.unowned)
-        for name, history in memory.groups.items()
-        if not history.is_empty
-    }
 
 
 def _replication(arrays: Arrays, rows: int) -> ReplicationMemory:

@@ -17,6 +17,7 @@ from rules.facts.broker_log import LogSource, Origin
 from rules.facts.identity import TopicPartition
 from rules.facts.incidents import Incident
 from rules.facts.loss_memory import ReportedLoss
+from rules.facts.members import Member
 from rules.facts.transaction_memory import OutcomeCounts
 from rules.facts.unseen_elections import NewTopic, UnseenElection
 from rules.verdict import Verdict
@@ -36,7 +37,15 @@ ROWS: Final[Mapping[type, Sequence[str]]] = {
     ReportedLoss: _names(ReportedLoss)[: _names(ReportedLoss).index("missing")],
     **{
         kind: _names(kind)
-        for kind in (Incident, NewTopic, Origin, OutcomeCounts, TopicPartition, UnseenElection)
+        for kind in (
+            Incident,
+            Member,
+            NewTopic,
+            Origin,
+            OutcomeCounts,
+            TopicPartition,
+            UnseenElection,
+        )
     },
 }
 

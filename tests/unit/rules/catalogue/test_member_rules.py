@@ -11,9 +11,10 @@ from rules.catalogue import (
     consumer_partitions_unowned,
     read_committed_consumers_blocked,
 )
+from rules.facts.gap import GapScope
 from rules.facts.groups import Group, GroupType
 from rules.verdict import Severity, Verdict
-from tests.factories import classic, commits, described, group, member, offsets, partitions
+from tests.factories import classic, commits, described, gap, group, member, offsets, partitions
 from tests.unit.rules.catalogue.judging import Case, judged
 
 OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
@@ -82,6 +83,17 @@ UNOWNED = [
         id="everybody-was-away",
         because="the group was empty in between, and only one of two members came back",
         observations=(seen(BOTH), seen(described()), *half_a_minute(described(B))),
+        verdict=BREACH,
+        reason="member_left",
+    ),
+    Case(
+        id="left-while-not-listed",
+        because="nobody forgets the members of a group whose coordinator cannot be reached",
+        observations=(
+            seen(BOTH),
+            {"gaps": (gap(scope=GapScope.GROUPS),)},
+            *half_a_minute(described(B)),
+        ),
         verdict=BREACH,
         reason="member_left",
     ),

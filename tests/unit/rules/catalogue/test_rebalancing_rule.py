@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from rules.catalogue import consumer_group_rebalancing
+from rules.facts.gap import GapScope
 from rules.verdict import Verdict
-from tests.factories import classic, described, group, member
+from tests.factories import classic, described, gap, group, member
 from tests.unit.rules.catalogue.judging import Case, judged
 
 OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
@@ -194,6 +195,18 @@ REBALANCING = [
         seconds=300,
         verdict=BREACH,
         reason="not_finished",
+    ),
+    Case(
+        id="not-listed-in-between",
+        because="a group that no round listed may have finished one and begun another",
+        observations=(
+            {"groups": (IN_BETWEEN,)},
+            {"gaps": (gap(scope=GapScope.GROUPS),)},
+            {"groups": (IN_BETWEEN,)},
+        ),
+        seconds=300,
+        verdict=OK,
+        reason="settled",
     ),
     Case(
         id="just-begun",

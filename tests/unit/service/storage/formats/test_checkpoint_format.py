@@ -21,11 +21,12 @@ from rules.facts.group_memory import GroupMemory
 from rules.facts.lag_objectives import MINUTES, ObjectiveMemory
 from rules.facts.last_observation import microseconds
 from rules.facts.member_memory import GroupHistory, MemberMemory, advance_members
-from rules.facts.memory import Memory, advance
+from rules.facts.memory import Memory, advance, merge_stored
 from rules.facts.partitions import Partitions
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.facts.transaction_memory import TransactionMemory
+from service.storage.formats import members
 from service.storage.formats.arrays import text_of
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from service.storage.formats.sequence import plain_sequences
@@ -111,6 +112,7 @@ def _members() -> MemberMemory:
         memory = advance_members(both, now_us, memory, is_complete=True)
     [rebalance] = memory.groups["audit"].rebalances
     [unowned] = memory.groups["audit"].unowned
+    assert memory.groups["audit"].owners == (member("b", 1),)
     assert (rebalance.left, unowned.last_owner.has_left) == (1, True)
     return memory
 
@@ -120,7 +122,9 @@ def outliving(memory: Memory) -> Memory:
     known = memory.transactions.outcomes
     kept = {name: slices for name, slices in known.items() if name != "never-aborts"}
     histories = {
-        name: GroupHistory(rebalances=history.rebalances, unowned=history.unowned)
+        name: GroupHistory(
+            rebalances=history.rebalances, unowned=history.unowned, owners=history.owners
+        )
         for name, history in memory.members.groups.items()
         if name == "audit"
     }
@@ -134,6 +138,26 @@ def outliving(memory: Memory) -> Memory:
         ),
         taken_us=0,
     )
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_member_that_leaves_during_a_restart_is_the_last_owner(*, is_late: bool) -> None:
+    stored = decode(encode(Checkpoint(memory=full_memory())), FORMAT).memory
+    assert stored is not None
+    others = (replace(described(member("c", 2)), group_id="audit"),)
+    first = snapshot(taken_at=at(60), groups=others)
+    memory = merge_stored(stored, advance(first)) if is_late else advance(first, stored)
+    lost = {entry.last_owner.member_id: entry for entry in memory.members.groups["audit"].unowned}
+    assert [(name, entry.partitions) for name, entry in lost.items()] == [("a", (0,)), ("b", (1,))]
+    assert lost["b"].last_owner.lost_us == microseconds(at(60))
+
+
+def test_what_owners_are_stored_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(members, "MOST_OWNED", 0)
+    back = decode(encode(Checkpoint(memory=full_memory())), FORMAT).memory
+    assert back is not None
+    assert back.members.groups["audit"].owners is None
+    assert back.members.groups["audit"].unowned
 
 
 def later_memory() -> Memory:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rules.evidence import Evidence, Scalar
 from rules.facts.column import Bools, Column, Int64s
 from rules.judgement import CommitSubjects, GroupSubjects, Judgement
-from rules.owners import owner_evidence
+from rules.owners import owners_evidence
 
 SHOWN: Final = 10  # partitions in one finding
 
@@ -79,13 +79,14 @@ def _rows(
     group, row = snapshot.commits.group[of_commit], snapshot.commits.row[of_commit]
     topic = np.searchsorted(index.starts, row, side="right") - 1
     numbers = (row - index.starts[topic]).tolist()
+    owners = owners_evidence(snapshot, group, row)
     columns = {name: judgement.evidence[name].take(chosen).to_list() for name in shown.each}
     return [
         {
             "topic": index.topics[position],
             "partition": numbers[place],
             **{name: values[place] for name, values in columns.items()},
-            **owner_evidence(snapshot, int(group[place]), int(row[place])),
+            **owners[place],
             **shown.remark(int(of_commit[place])),
         }
         for place, position in enumerate(topic.tolist())

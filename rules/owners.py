@@ -17,11 +17,11 @@ def owners_of(
     snapshot: Snapshot, group: Int64s, row: Int64s
 ) -> list[tuple[Ownership, Member | None]]:
     """Return who owns each (group position, row); a member only where one is known."""
-    assignments, groups = snapshot.assignments, snapshot.groups
-    positions = assignments.owners(group, row).to_list()
-    unowned = assignments.are_unowned(group, row).tolist()
+    groups = snapshot.groups
+    positions, unowned = snapshot.assignments.owners(group, row)
+    rows = zip(group.tolist(), positions.to_list(), unowned.tolist(), strict=True)
     owners: list[tuple[Ownership, Member | None]] = []
-    for place, position, is_unowned in zip(group.tolist(), positions, unowned, strict=True):
+    for place, position, is_unowned in rows:
         members = groups[place].members
         if position is not None and members is not None:
             owners.append((Ownership.MEMBER, members[position]))
@@ -32,7 +32,16 @@ def owners_of(
 
 def owner_evidence(snapshot: Snapshot, group: int, row: int) -> dict[str, Scalar]:
     """Return the owner of one partition for a finding."""
-    [(ownership, member)] = owners_of(snapshot, np.array([group]), np.array([row]))
+    [evidence] = owners_evidence(snapshot, np.array([group]), np.array([row]))
+    return evidence
+
+
+def owners_evidence(snapshot: Snapshot, group: Int64s, row: Int64s) -> list[dict[str, Scalar]]:
+    """Return the owner of each (group position, row) for a finding that shows them all."""
+    return [_evidence(*owner) for owner in owners_of(snapshot, group, row)]
+
+
+def _evidence(ownership: Ownership, member: Member | None) -> dict[str, Scalar]:
     if member is None:
         return {"owner": str(ownership)}
     return {

@@ -42,7 +42,7 @@ from rules.facts.loss_memory import is_new
 from rules.judgement import Case, CommitSubjects, Event, Judgement, Reason, decide
 from rules.loss.events import event_name, labels_of
 from rules.loss.incidents import IncidentIndex
-from rules.owners import owner_evidence
+from rules.owners import owners_evidence
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -100,13 +100,14 @@ def judge(view: View) -> Judgement:
 def _events(view: View, judgement: Judgement) -> Iterator[Event]:
     """Yield the commits beyond the end, each with the leader epoch in which it was first observed."""
     snapshot = view.snapshot
-    positions = np.flatnonzero(judgement.verdicts == Verdict.BREACH).tolist()
-    incidents = IncidentIndex.of(view.memory.losses) if positions else None
-    for position in positions:
-        finding, row = judgement.finding(position), int(snapshot.commits.row[position])
+    places = np.flatnonzero(judgement.verdicts == Verdict.BREACH)
+    incidents = IncidentIndex.of(view.memory.losses) if len(places) else None
+    group, rows = snapshot.commits.group[places], snapshot.commits.row[places]
+    owners = owners_evidence(snapshot, group, rows)
+    for position, row, owner in zip(places.tolist(), rows.tolist(), owners, strict=True):
+        finding = judgement.finding(position)
         labels, epoch = dict(finding.labels), snapshot.offsets.leader_epoch[row]
-        group = int(snapshot.commits.group[position])
-        evidence = {**finding.evidence, **owner_evidence(snapshot, group, row)}
+        evidence = {**finding.evidence, **owner}
         if epoch is not None and incidents is not None:
             name = event_name(snapshot.partitions, row, epoch)
             labels |= labels_of(snapshot.cluster, name)

@@ -106,7 +106,7 @@ def judge(view: View) -> Judgement:
     group, row = commits.group[places], commits.row[places]
     lag = _lag(snapshot, places)
     nothing = commits.nothing_to_read.take(places)
-    is_unowned = snapshot.assignments.are_unowned(group, row)
+    owners, is_unowned = snapshot.assignments.owners(group, row)
     members = have_members(snapshot.groups).take(group)
     last = _last_owners(view, places[is_unowned & members.valid & (members.values == 1)])
     newest_us = microseconds(view.now - REASSIGNED_WITHIN)
@@ -116,7 +116,7 @@ def judge(view: View) -> Judgement:
         subjects,
         [
             Case(members.valid & (members.values == 0), Verdict.OK, Why.NO_MEMBERS),
-            Case(snapshot.assignments.owners(group, row).valid, Verdict.OK, Why.OWNED),
+            Case(owners.valid, Verdict.OK, Why.OWNED),
             Case(nothing.valid & (nothing.values == 1), Verdict.OK, Why.NOTHING_TO_READ),
             Case(lag.valid & (lag.values == 0), Verdict.OK, Why.NOTHING_TO_READ),
             Case(~is_unowned, Verdict.UNKNOWN, Why.OWNERS_NOT_KNOWN),

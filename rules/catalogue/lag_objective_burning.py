@@ -58,7 +58,7 @@ from rules.facts.column import Bools, Column, Int64s
 from rules.facts.lag_objectives import MINUTE_MS, ObjectiveMemory
 from rules.judgement import Case, GroupSubjects, Judgement, Reason, decide
 from rules.objectives import lag_ms
-from rules.owners import owner_evidence
+from rules.owners import owners_evidence
 from rules.unusual import were_unusual
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -209,15 +209,15 @@ def _worst_partitions(view: View, group: int) -> list[dict[str, Scalar]]:
     lag = lag_ms(view.time_lags)
     late = np.flatnonzero((commits.group == group) & lag.valid & (lag.values > 0))
     worst = late[np.argsort(-lag.values[late], kind="stable")][:SHOWN]
-    rows = [(place, int(commits.row[place])) for place in worst.tolist()]
+    owners = owners_evidence(view.snapshot, commits.group[worst], commits.row[worst])
     return [
         {
-            "topic": (name := index.topic_partition(row)).topic,
+            "topic": (name := index.topic_partition(int(commits.row[place]))).topic,
             "partition": name.partition,
             "lag_ms": lag[place],
-            **owner_evidence(view.snapshot, group, row),
+            **owner,
         }
-        for place, row in rows
+        for place, owner in zip(worst.tolist(), owners, strict=True)
     ]
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from rules.facts.column import Bools, Column, Int64s
+from rules.facts.column import Bools, Column, Int64s, find_codes
 from rules.facts.identity import TopicPartition
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 STABLE: Final = "Stable"
 EMPTY: Final = "Empty"
+_BITS_OF_ROW: Final = 32
 # Topics by name, each with its partitions.
 Assignment = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -82,33 +83,33 @@ class Assignments:
     group: Int64s  # position in `Snapshot.groups`
     row: Int64s  # row of the partition index
     member: Int64s  # position in the members of that group
+    key: Int64s  # of `group` and `row`, ascending
     is_complete: Bools  # per group: a partition without a row here has no owner
 
     @classmethod
     def unread(cls, groups: int = 0) -> Assignments:
         """Return that no owner is known."""
         nothing = np.zeros(0, np.int64)
-        return cls(
-            group=nothing, row=nothing, member=nothing, is_complete=np.zeros(groups, np.bool_)
-        )
+        is_complete = np.zeros(groups, np.bool_)
+        return cls(group=nothing, row=nothing, member=nothing, key=nothing, is_complete=is_complete)
 
-    def owners(self, group: Int64s, row: Int64s) -> Column:
-        """Return the position of the member that owns each (group, row); absent: none is known."""
-        if not len(self.row):
-            return Column.absent(len(row))
-        width = 1 + max(int(self.row.max()), int(row.max(initial=0)))
-        own, asked = self.group * width + self.row, group * width + row
-        places = np.minimum(np.searchsorted(own, asked), len(own) - 1)
-        return Column(self.member, np.ones(len(own), np.bool_)).take(
-            np.where(own[places] == asked, places, -1)
-        )
+    def owners(self, group: Int64s, row: Int64s) -> tuple[Column, Bools]:
+        """Return the position of the member that owns each (group, row); absent: none is known.
 
-    def are_unowned(self, group: Int64s, row: Int64s) -> Bools:
-        """Mark the (group, row) pairs that certainly have no owner."""
+        The mask is True where there certainly is no owner.
+        """
+        owner = Column.absent(len(row))
+        if len(self.key):
+            places = find_codes(self.key, _keys(group, row), np.ones(len(row), np.bool_))
+            owner = Column(np.where(places < 0, 0, self.member[places]), places >= 0)
         if not len(self.is_complete):
-            return np.zeros(len(row), np.bool_)
-        mask: Bools = self.is_complete[group] & ~self.owners(group, row).valid
-        return mask
+            return owner, np.zeros(len(row), np.bool_)
+        return owner, self.is_complete[group] & ~owner.valid
+
+
+def _keys(group: Int64s, row: Int64s) -> Int64s:
+    """Return one number per pair, in the order of groups, then of rows."""
+    return (group << _BITS_OF_ROW) | row
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +189,11 @@ def _joined(own: Sequence[_Own]) -> Assignments:
     is_twice[1:] |= is_same
     is_twice[:-1] |= is_same
     is_complete[group[is_twice]] = False
+    group, row = group[~is_twice], row[~is_twice]
     return Assignments(
-        group=group[~is_twice],
-        row=row[~is_twice],
+        group=group,
+        row=row,
         member=member[~is_twice],
+        key=_keys(group, row),
         is_complete=is_complete,
     )

@@ -66,14 +66,14 @@ def still_unowned(
 def join_unowned(
     old: Iterable[UnownedPartitions], new: Iterable[UnownedPartitions]
 ) -> tuple[UnownedPartitions, ...]:
-    """Return both, each partition once: what is new of it wins."""
+    """Return both, each partition once, the newest first: what is new of it wins, and is kept."""
     newest = tuple(new)
     if not newest:
         return tuple(old)
     named: dict[str, set[int]] = {}
     for entry in newest:
         named.setdefault(entry.topic, set()).update(entry.partitions)
-    return tuple(_first((*still_unowned(old, named), *newest), MOST_UNOWNED))
+    return tuple(_first((*newest, *still_unowned(old, named)), MOST_UNOWNED))
 
 
 def change_times(

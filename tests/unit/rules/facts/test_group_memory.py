@@ -11,7 +11,8 @@ from rules.facts.gap import GapScope
 from rules.facts.group_memory import GroupMemory, have_members, merge_groups
 from rules.facts.last_observation import microseconds
 from rules.facts.memory import Memory, advance, merge_stored, shift_times
-from tests.factories import NOON, at, commits, gap, group, snapshot
+from rules.facts.unowned_partitions import MOST_UNOWNED
+from tests.factories import NOON, at, commits, described, gap, group, member, snapshot
 
 
 def after(*observations: dict[str, Any], seconds: int = 15) -> Memory:
@@ -82,6 +83,16 @@ def test_what_an_earlier_process_saw_is_laid_under() -> None:
     assert active(merged) == {"billing": at(0), "audit": at(0)}
     assert merged.groups.epoch.to_list() == [None, 4]
     assert active(merge_groups(GroupMemory.none(), seen.groups)) == {"billing": None}
+
+
+def test_of_more_unowned_partitions_than_are_kept_the_newest_are() -> None:
+    rest, many = member("rest", MOST_UNOWNED), member("many", *range(MOST_UNOWNED))
+    last = member("last", MOST_UNOWNED + 1)
+    rounds = (described(rest, many, last), described(rest, last), described(rest))
+    history = after(*({"groups": (seen,)} for seen in rounds)).members.history_of("billing")
+    newest, *others = history.unowned
+    assert (newest.last_owner.member_id, newest.partitions) == ("last", (MOST_UNOWNED + 1,))
+    assert sum(len(entry.partitions) for entry in others) == MOST_UNOWNED - 1
 
 
 def test_a_clock_that_was_set_moves_what_is_remembered() -> None:

@@ -148,7 +148,7 @@ def test_a_member_that_leaves_during_a_restart_is_the_last_owner(*, is_late: boo
     first = snapshot(taken_at=at(60), groups=others)
     memory = merge_stored(stored, advance(first)) if is_late else advance(first, stored)
     lost = {entry.last_owner.member_id: entry for entry in memory.members.groups["audit"].unowned}
-    assert [(name, entry.partitions) for name, entry in lost.items()] == [("a", (0,)), ("b", (1,))]
+    assert {name: entry.partitions for name, entry in lost.items()} == {"a": (0,), "b": (1,)}
     assert lost["b"].last_owner.lost_us == microseconds(at(60))
 
 

@@ -64,9 +64,9 @@ class Rebalance:
         return self.stayed == 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class GroupHistory:
-    """What is remembered of one group."""
+    """What is remembered of one group; the same object as long as nothing of it changes."""
 
     rebalances: tuple[Rebalance, ...] = ()  # of the last hour, the newest last
     unowned: tuple[UnownedPartitions, ...] = ()

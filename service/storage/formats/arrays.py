@@ -93,6 +93,12 @@ def text_of(value: object) -> NDArray[np.uint8]:
     return np.frombuffer(json.dumps(value).encode(), np.uint8)
 
 
+def join_texts(texts: Mapping[str, str]) -> NDArray[np.uint8]:
+    """Encode a mapping likewise, whose values are JSON already."""
+    items = (f"{json.dumps(name)}: {text}" for name, text in texts.items())
+    return np.frombuffer(f"{{{', '.join(items)}}}".encode(), np.uint8)
+
+
 def read_text(array: NDArray[Any]) -> Any:
     """Decode values that `text_of` encoded."""
     return json.loads(array.tobytes())

@@ -5,17 +5,20 @@ The rest of their memory is observed anew by the first round after a restart.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from rules.facts.member_memory import NO_HISTORY, GroupHistory, MemberMemory
 from rules.facts.members import Member
-from service.storage.formats.arrays import Arrays, read_text, text_of
+from service.storage.formats.arrays import Arrays, join_texts, read_text
 from service.storage.formats.values import plain, read
 
 # Absent in older checkpoints.
-HISTORIES: Final = "group.members"
+HISTORIES: Final = "group.histories"
+FORMER: Final = "group.members"  # what older ones have instead, with rebalances by name
 OWNERS: Final = "group.owners"
 # Of all groups together: a checkpoint is written in every round, and an owner takes about 20 bytes.
 MOST_OWNED: Final = 100_000  # partitions
@@ -23,13 +26,10 @@ MOST_OWNED: Final = 100_000  # partitions
 
 def put_members(into: Arrays, memory: MemberMemory) -> None:
     """Add the histories of groups to the arrays of a checkpoint."""
-    histories = {
-        name: GroupHistory(rebalances=history.rebalances, unowned=history.unowned)
-        for name, history in memory.groups.items()
-        if not history.is_empty
-    }
-    into[HISTORIES] = text_of(plain(histories))
-    into[OWNERS] = text_of(plain(dict(_owners(memory))))
+    written = {name: _written(history) for name, history in memory.groups.items()}
+    histories = {name: entry.history for name, entry in written.items() if entry.history}
+    into[HISTORIES] = join_texts(histories)
+    into[OWNERS] = join_texts(dict(_owners(written)))
 
 
 def members_of(arrays: Arrays) -> MemberMemory:
@@ -38,21 +38,48 @@ def members_of(arrays: Arrays) -> MemberMemory:
     Raises:
         LookupError, TypeError, ValueError: the stored values are malformed.
     """
-    groups = read(dict[str, GroupHistory], _stored(arrays, HISTORIES))
+    place = HISTORIES if HISTORIES in arrays else FORMER
+    groups = read(dict[str, GroupHistory], _stored(arrays, place))
     for name, owners in read(dict[str, tuple[Member, ...]], _stored(arrays, OWNERS)).items():
         groups[name] = replace(groups.get(name, NO_HISTORY), owners=owners)
     return MemberMemory(groups=groups)
 
 
-def _owners(memory: MemberMemory) -> Iterator[tuple[str, tuple[Member, ...]]]:
-    """Yield the members that owned partitions last, of so many groups as may be stored."""
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """One history as JSON; empty texts where there is nothing to store."""
+
+    history: str
+    owners: str
+    owned: int  # partitions
+
+
+# Most groups do not change between two rounds, and a thousand take half a second to write.
+_WRITTEN: Final[WeakKeyDictionary[GroupHistory, _Written]] = WeakKeyDictionary()
+
+
+def _written(history: GroupHistory) -> _Written:
+    """Return a history as JSON, from the round before if it is the same object."""
+    if (entry := _WRITTEN.get(history)) is None:
+        lasting = GroupHistory(rebalances=history.rebalances, unowned=history.unowned)
+        owners = history.owners or ()
+        entry = _WRITTEN[history] = _Written(
+            history="" if history.is_empty else json.dumps(plain(lasting)),
+            owners=json.dumps(plain(owners)) if owners else "",
+            owned=sum(member.partition_count or 0 for member in owners),
+        )
+    return entry
+
+
+def _owners(written: Mapping[str, _Written]) -> Iterator[tuple[str, str]]:
+    """Yield the owners of groups, of so many partitions as may be stored."""
     left = MOST_OWNED
-    for name, history in memory.groups.items():
-        left -= sum(member.partition_count or 0 for member in history.owners or ())
+    for name, entry in written.items():
+        left -= entry.owned
         if left < 0:
             return
-        if history.owners is not None:
-            yield name, history.owners
+        if entry.owners:
+            yield name, entry.owners
 
 
 def _stored(arrays: Arrays, name: str) -> Any:

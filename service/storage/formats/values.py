@@ -1,6 +1,7 @@
 """Values of declared types as JSON has them, and back; rows of the database are read likewise.
 
-A dataclass has its fields by name, without those that are None; those in `ROWS` are lists of their fields.
+A dataclass has its fields by name, without those that are None; those in `ROWS` are lists of their fields,
+and are read either way.
 Of what an older release did not store, an optional field is None, and another one has its default.
 """
 
@@ -17,6 +18,7 @@ from rules.facts.broker_log import LogSource, Origin
 from rules.facts.identity import TopicPartition
 from rules.facts.incidents import Incident
 from rules.facts.loss_memory import ReportedLoss
+from rules.facts.member_memory import Rebalance
 from rules.facts.members import Member
 from rules.facts.transaction_memory import OutcomeCounts
 from rules.facts.unseen_elections import NewTopic, UnseenElection
@@ -43,6 +45,7 @@ ROWS: Final[Mapping[type, Sequence[str]]] = {
             NewTopic,
             Origin,
             OutcomeCounts,
+            Rebalance,
             TopicPartition,
             UnseenElection,
         )
@@ -146,6 +149,8 @@ def _fields_reader(kind: Any) -> Reader:
     pairs = [place for place, name in enumerate(names) if hints[name] is TopicPartition]
 
     def read_row(stored: Any) -> Any:
+        if isinstance(stored, Mapping):  # of a release in which it was no row
+            return read_fields(stored)
         row = list(stored)
         for place in pairs:
             row[place : place + 2] = [row[place : place + 2]]

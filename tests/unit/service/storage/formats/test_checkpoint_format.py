@@ -56,6 +56,8 @@ def plain(value: Any) -> Any:
         return value.tolist()
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
     return tuple(value) if isinstance(value, list | tuple) else value
 
 
@@ -256,6 +258,30 @@ def test_a_checkpoint_that_does_not_tell_when_groups_were_at_work_is_read() -> N
     assert full.groups.group_ids == ("billing", "nul\0")
     assert (full.groups.epoch.to_list(), full.groups.joined.to_list()) == ([3, None], [1, None])
     assert plain(older.groups) == plain(GroupMemory.none())
+
+
+def test_a_checkpoint_that_has_rebalances_by_name_is_read() -> None:
+    full = decode(CONTENT, FORMAT).memory
+    assert full is not None
+    rebalance = {"observed_us": 5, "count": 1, "joined": 0, "left": 1, "moved_partitions": 1}
+    former = text_of({"audit": {"rebalances": [rebalance], "unowned": [], "newcomers": {}}})
+    bare = without("group.owners", without("group.histories", CONTENT))
+    older = decode(without("group.members", bare, array=former), FORMAT).memory
+    assert older is not None
+    history = older.members.groups["audit"]
+    absent = {"epoch": None, "short_lived": None, "stayed": None}
+    assert [plain(entry) for entry in history.rebalances] == [{**rebalance, **absent}]
+    assert history.owners is None
+    assert decode(bare, FORMAT).memory is not None
+
+
+def test_a_history_that_did_not_change_is_not_written_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    memory = full_memory()
+    written = encode(Checkpoint(memory=memory))
+    monkeypatch.delattr(members, "plain")
+    assert encode(Checkpoint(memory=memory)) == written
 
 
 def test_a_checkpoint_without_brokers_is_read() -> None:

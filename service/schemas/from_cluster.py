@@ -100,8 +100,9 @@ _GROUP: Final = compose(
     "GroupDocument",
     GroupDetail,
     Source,
-    without=("unowned", "items", "next"),
+    without=("unowned", "unowned_count", "items", "next"),
     unowned=list[UnownedPartition] | None,
+    unowned_count=int | None,
     partitions=list[Commit],
     usual=list_of(_USUAL) | None,
 )

@@ -16,7 +16,9 @@ from rules.facts.snapshot import Snapshot
 from rules.owners import owners_of
 from service.views.model import Model, Row, Timestamp
 
-MOST_MEMBERS: Final = 1000  # of one group in an answer
+# Of one group in an answer.
+MOST_MEMBERS: Final = 1000
+MOST_UNOWNED: Final = 1000  # partitions
 
 OwnerField = Annotated[
     Ownership,
@@ -113,7 +115,7 @@ def rebalance_models(history: GroupHistory) -> list[Rebalance]:
 
 
 def unowned_models(history: GroupHistory) -> list[UnownedPartition]:
-    """Return the partitions that had an owner and have none, by topic and partition."""
+    """Return the first partitions that had an owner and have none, by topic and partition."""
     partitions = sorted(
         (
             (entry.topic, number, entry.last_owner)
@@ -132,8 +134,13 @@ def unowned_models(history: GroupHistory) -> list[UnownedPartition]:
             last_host=owner.host,
             since=owner.lost_us,
         )
-        for topic, number, owner in partitions[:MOST_MEMBERS]
+        for topic, number, owner in partitions[:MOST_UNOWNED]
     ]
+
+
+def count_unowned(history: GroupHistory) -> int:
+    """Return how many partitions had an owner and have none."""
+    return sum(len(entry.partitions) for entry in history.unowned)
 
 
 def owner_columns(snapshot: Snapshot, places: Int64s) -> dict[str, Sequence[Any]]:

@@ -34,6 +34,7 @@ from service.views.members import (
     OwnerText,
     Rebalance,
     UnownedPartition,
+    count_unowned,
     member_models,
     rebalance_models,
     unowned_models,
@@ -112,7 +113,10 @@ class GroupDetail(Stamped):
     group: Group
     members: Annotated[
         list[Member] | None,
-        Field(description="By client id, 1,000 at most; null: the group could not be described"),
+        Field(
+            description="By client id, 1,000 at most, of the `members` of the group; "
+            "null: the group could not be described"
+        ),
     ]
     rebalances: Annotated[
         list[Rebalance] | None,
@@ -122,7 +126,8 @@ class GroupDetail(Stamped):
         datetime | None, Field(description="null: no rebalance is going on, as far as is known")
     ]
     unowned: list[UnownedPartition]
-    """Partitions that had an owner and have none, 1,000 at most"""
+    """Partitions that had an owner and have none, by topic and partition, 1,000 at most"""
+    unowned_count: Annotated[int, Field(description="Of all such partitions")]
     items: list[Commit]
     next: NextCursor
 
@@ -230,6 +235,7 @@ def _members(state: ServiceState, group: facts.Group) -> dict[str, Any]:
         "rebalances": None if judged is None else rebalance_models(history),
         "unfinished_rebalance_since": None if since_us is None else EPOCH + since_us * MICROSECOND,
         "unowned": unowned_models(history),
+        "unowned_count": count_unowned(history),
     }
 
 

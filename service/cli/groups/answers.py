@@ -60,7 +60,14 @@ def group_from(api: Api, name: str) -> Row:
         raise _absence(api, name)
     pages = list(api.pages(path))
     commits = [row for page in pages for row in page["items"]]
-    fields = ("group", "members", "rebalances", "unfinished_rebalance_since", "unowned")
+    fields = (
+        "group",
+        "members",
+        "rebalances",
+        "unfinished_rebalance_since",
+        "unowned",
+        "unowned_count",
+    )
     return {
         **_source(api, pages[-1]),
         **{field: pages[0].get(field) for field in fields},

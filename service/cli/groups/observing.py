@@ -83,6 +83,7 @@ def group_of(source: SnapshotSource, name: str) -> Row:
         "rebalances": None,
         "unfinished_rebalance_since": None,
         "unowned": None,
+        "unowned_count": None,
         "partitions": [row | lags for (_, row), lags in rows],
         "usual": None,
     }

@@ -234,6 +234,11 @@ def _partitions(document: Row) -> Iterator[Part]:
         rows=sorted(rows, key=_worst_first),
         style=lambda row: STYLES.get(str(row.get("waits_for"))),
     )
+    more = (document.get("unowned_count") or 0) - len(document.get("unowned") or ())
+    if more > 0:
+        yield Line(
+            f"{counted(more, 'more partition')} that nobody owns: the last owner is not shown"
+        )
     yield Line("lag and seconds: read_committed/read_uncommitted; one number if they are equal")
     if all(row.get("owner") == "unknown" for row in rows):
         yield Line("Owners are not known while a group rebalances, or without DESCRIBE on it.")

@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 from rules.facts.groups import GroupType
 from rules.facts.snapshot import Snapshot
 from rules.time_lag import time_lags
+from service.views import members as views
 from tests.ends import remembered
 from tests.factories import at, commits, described, group, member, offsets, partitions, snapshot
 from tests.unit.rules.catalogue.judging import view_of
@@ -123,9 +124,10 @@ def test_a_commit_tells_how_long_something_was_unread_or_why_that_is_not_known()
     assert told[0]["read_uncommitted_lag_seconds_absent"] == "older_than_history"
 
 
-def test_a_group_names_its_members_owners_and_rebalances() -> None:
-    left, stays = member("m-1", 0, instance_id="pod-1"), member("m-2", 1, epoch=7)
-    rounds = [
+def rounds_of_two_members() -> list[Snapshot]:
+    """Return two rounds; after the first one a member leaves."""
+    left, stays = member("m-1", 0, 2, instance_id="pod-1"), member("m-2", 1, epoch=7)
+    return [
         snapshot(
             taken_at=at(15 * number),
             groups=(described(*members, epoch=7 + number, assignor="uniform"),),
@@ -133,7 +135,10 @@ def test_a_group_names_its_members_owners_and_rebalances() -> None:
         )
         for number, members in enumerate([(left, stays), (stays,)])
     ]
-    view = view_of(rounds)
+
+
+def test_a_group_names_its_members_owners_and_rebalances() -> None:
+    view = view_of(rounds_of_two_members())
     answer = client_of(snapshot=view.snapshot, view=view).get("/api/v1/groups/billing").json()
     assert (answer["group"]["epoch"], answer["group"]["assignor"]) == (8, "uniform")
     assert answer["members"] == [
@@ -155,12 +160,25 @@ def test_a_group_names_its_members_owners_and_rebalances() -> None:
     ]
     [rebalance] = answer["rebalances"]
     assert (rebalance["observed_at"], rebalance["left"]) == ("2025-06-02T12:00:15Z", 1)
-    [unowned] = answer["unowned"]
+    [unowned, _] = answer["unowned"]
     assert (unowned["partition"], unowned["last_member_id"], unowned["has_left"]) == (
         0,
         "m-1",
         True,
     )
+
+
+def test_an_answer_says_of_how_many_members_and_partitions_it_has_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(views, "MOST_MEMBERS", 1)
+    monkeypatch.setattr(views, "MOST_UNOWNED", 1)
+    both, one = rounds_of_two_members()
+    for last, before, members, unowned in ((both, [], 2, 0), (one, [both], 1, 2)):
+        view = view_of([*before, last])
+        answer = client_of(snapshot=last, view=view).get("/api/v1/groups/billing").json()
+        assert (len(answer["members"]), answer["group"]["members"]) == (1, members)
+        assert (len(answer["unowned"]), answer["unowned_count"]) == (min(unowned, 1), unowned)
 
 
 def test_what_is_not_known_of_a_group_is_null_and_not_empty(client: TestClient) -> None:

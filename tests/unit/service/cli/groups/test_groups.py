@@ -113,6 +113,10 @@ def test_a_group_is_shown_with_members_owners_and_rebalances() -> None:
     assert "REBALANCES of the last hour (at least 1)" in shown
     assert "2025-06-02 12:00:15 1 0 1 1 8" in shown
     assert exit_code(document) is ExitCode.OK
+    of_many = {**document, "unowned_count": len(document["unowned"]) + 2}
+    more = "2 more partitions that nobody owns: the last owner is not shown"
+    assert more in lines(printed(render_group(of_many)))
+    assert more not in shown
 
 
 def test_a_lag_keeps_its_verdict_and_owner_on_eighty_and_on_forty_columns() -> None:

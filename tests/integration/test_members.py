@@ -229,6 +229,17 @@ class Deployment:
         """Wait until each member owns something, and together they own everything."""
         assert wait_until(self._all_own, timeout_seconds=60)
 
+    def await_unobserved(self) -> None:
+        """Wait for the same before anything is observed: a partition that is first seen in a rebalance has no owner."""
+
+        def all_own() -> bool:
+            for member in self.members.values():
+                member.poll(0.02)
+            counts = [len(member.assignment()) for member in self.members.values()]
+            return sum(counts) == PARTITIONS and all(counts)
+
+        assert wait_until(all_own, timeout_seconds=60)
+
     def await_between(self, newcomer: str) -> None:
         """Wait until a newcomer waits for what the others, that do not poll, have to give up."""
 
@@ -268,6 +279,7 @@ def test_what_is_done_on_purpose_does_not_breach(
     try:
         for number in range(3):
             deployment.start(f"old-{number}")
+        deployment.await_unobserved()
         deployment.await_all()
         for number in range(3):  # one after the other
             deployment.start(f"new-{number}")

@@ -19,6 +19,7 @@ from tests.site.commands import ShellLine
 SUBSTITUTIONS: Final[tuple[tuple[str, str], ...]] = (
     # The sandbox's brokers, and the one service that watches them.
     (r"broker-1:9093,broker-2:9093", "{sasl_bootstrap}"),
+    (r"broker-1:9093\b", "{bootstrap}"),  # of a user that may alter the cluster
     (r"SASL_SSL", "SASL_PLAINTEXT"),  # the sandbox's listener that checks permissions
     (r"broker-1:9092(,broker-2:9092)?|127\.0\.0\.1:(9092|PORT)\b", "{bootstrap}"),
     (r"https?://(tidemark\.example(:8780)?|10\.0\.0\.7:8780|tidemark:8780|127\.0\.0\.1:8780)", "{server}"),
@@ -128,6 +129,7 @@ EXPECTED: Final = (
     ),
 )
 BEFORE: Final[Mapping[str, str]] = {
+    r"tidemark loss check .*--before before\.json.*": "tidemark collect --once -o json > before.json",
     r"tidemark token revoke prometheus": "tidemark token create prometheus --scope read || true",
     r"tidemark token revoke .* --data-dir .*": "tidemark token create on-call --scope read || true",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports w
 )
 
 from service.cli.terminal.exit_codes import ExitCode
-from service.observe.cluster_reader import ClusterReader
+from service.observe.cluster_reader import ClusterReader, Scope
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
@@ -62,6 +63,26 @@ def test_the_command_holds_a_fault_until_it_is_interrupted(
     truth = json.loads(out)
     assert (truth["topic"], truth["hold_class"]) == (topic, "open")
     assert ends(reader, topic) == RELEASED
+
+
+def test_what_waits_for_a_monitor_is_there_and_undone_when_interrupted(
+    cluster: Sandbox, reader: ClusterReader
+) -> None:
+    words = ("--dir", str(cluster.directory), "--wait", "600")
+    with subprocess.Popen(
+        tidemark("fault", "sequence-reordering", *words), stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        assert next(process.stderr) == "Making sequence-reordering ...\n"
+        topic = next(process.stderr).removeprefix("All is written to ").partition(";")[0]
+        assert ends(reader, topic)[0] is not None
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=SOON)
+    assert process.returncode == ExitCode.INTERRUPTED
+    topics = re.compile(re.escape(topic))
+    assert wait_until(
+        lambda: not len(reader.read(Scope(topics=topics)).partitions), timeout_seconds=SOON
+    )
 
 
 def test_a_command_that_is_killed_while_it_makes_a_fault_undoes_it(

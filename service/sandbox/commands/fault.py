@@ -45,6 +45,12 @@ MOST_PARTITIONS = 100
     "where the sandbox would suffer]",
 )
 @click.option(
+    "--wait",
+    type=FiniteRange(0, DAY_SECONDS),
+    help="Of losses and sequences: wait so long when all is written, so that a monitor observes it "
+    "before the fault.",
+)
+@click.option(
     "--offsets",
     is_flag=True,
     help="A hanging transaction of a group's offsets (__consumer_offsets).",
@@ -132,6 +138,7 @@ def command(
       tidemark sandbox fault overdue-transaction --seconds 30
       tidemark sandbox fault stuck-marker               until Ctrl-C
       tidemark sandbox fault committed-loss             the old leader stays down
+      tidemark sandbox fault committed-loss --wait 30   a running service sees it
       tidemark sandbox fault committed-loss --transactional --readers --records 40
       tidemark sandbox fault committed-loss --transactional --protocol v1
       tidemark sandbox fault double-failover --records 0
@@ -147,8 +154,8 @@ def command(
         return
     if name is None or name not in FAULTS:
         raise click.UsageError(f"{_unknown(name, list(FAULTS))} tidemark sandbox fault --list")
-    seconds: float | None = choices.pop("seconds")
-    _make(name, open_sandbox(directory), _options(**choices), seconds, output)
+    seconds, wait = choices.pop("seconds"), choices.pop("wait")
+    _make(name, open_sandbox(directory), _options(**choices), (wait, seconds), output)
 
 
 def _unknown(name: str | None, faults: Sequence[str]) -> str:
@@ -160,15 +167,29 @@ def _unknown(name: str | None, faults: Sequence[str]) -> str:
 
 
 def _make(
-    name: str, sandbox: Sandbox, options: FaultOptions, seconds: float | None, output: str
+    name: str,
+    sandbox: Sandbox,
+    options: FaultOptions,
+    times: tuple[float | None, float | None],
+    output: str,
 ) -> None:
-    """Make a fault and print its truth; undo it after `seconds`, or when stopped if it needs that."""
+    """Make a fault and print its truth; undo it later, or when stopped if it needs that.
+
+    `times` are in seconds: before the fault, when all is written, and for which it is held.
+    """
     from service.sandbox.faults import FAULTS, begin_fault  # noqa: PLC0415 - help stays fast
 
+    before, seconds = times
     is_left = seconds is None and not FAULTS[name].needs_hold
     print_line(f"Making {name} ...")
     with stop_signals() as stop:  # before the first step: each one has to be undone
-        fault = begin_fault(name, sandbox, options)
+
+        def wait(topic: str) -> None:
+            print_line(f"All is written to {topic}; waiting {before:g} s ...")
+            if stop.wait(before):
+                raise click.Abort
+
+        fault = begin_fault(name, sandbox, options, wait if before else None)
         if stop.is_set():
             _give_up(fault)
         elif is_left:

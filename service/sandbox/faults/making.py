@@ -85,10 +85,27 @@ class Prepared(Generic[TruthT]):
         return self.inject_once()
 
 
-def begin_fault(name: str, sandbox: Sandbox, options: FaultOptions) -> ActiveFault:
-    """Make a fault completely, or undo what was done of it and raise."""
-    run, truth = _begin(name, sandbox, options, lambda fault: fault.make)
-    return ActiveFault(truth=truth, run=run)
+def begin_fault(
+    name: str,
+    sandbox: Sandbox,
+    options: FaultOptions,
+    wait: Callable[[str], None] | None = None,
+) -> ActiveFault:
+    """Make a fault completely, or undo what was done of it and raise.
+
+    `wait` is called with the topic when all is written and nothing has happened yet: time for a monitor
+    to observe it. Faults that are made in one step take none.
+    """
+    if wait is None:
+        run, truth = _begin(name, sandbox, options, lambda fault: fault.make)
+        return ActiveFault(truth=truth, run=run)
+    run, inject = _begin(name, sandbox, options, _prepare_of)
+    try:
+        wait(run.where.topic)
+        return ActiveFault(truth=inject(), run=run)
+    except BaseException:
+        run.take_back()
+        raise
 
 
 @overload  # a literal name tells mypy which truth it is; the runtime does not care
@@ -165,7 +182,7 @@ def _begin(
 
 def _prepare_of(fault: Fault) -> Callable[[FaultRun], AnyInjection]:
     if fault.prepare is None:
-        raise SandboxError(f"{fault.name} is made in one step")
+        raise SandboxError(f"{fault.name} is made in one step: there is nothing to wait for")
     return fault.prepare
 
 

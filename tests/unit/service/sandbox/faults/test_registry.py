@@ -102,6 +102,8 @@ def test_a_fault_of_one_step_cannot_be_prepared() -> None:
     name: Any = "open-transaction"
     with pytest.raises(SandboxError, match="in one step"), prepare_loss(name, NOWHERE):
         pass
+    with pytest.raises(SandboxError, match="nothing to wait for"):
+        begin_fault(name, NOWHERE, FaultOptions(), wait=lambda _: None)
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def _change_fact(change: LeaderChange) -> str:
     head = f"broker {change.leader} became leader in epoch {change.leader_epoch}"
     match change.kind:
         case ChangeKind.LOST:
-            return f"{head} without the committed offsets {change.lost_from} to {change.lost_to}"
+            return f"{head} without the committed offsets {change.lost_from} to before {change.lost_to}"
         case ChangeKind.UNCLEAN:
             return f"{head}, and was not in sync"
         case ChangeKind.NOT_KNOWN:

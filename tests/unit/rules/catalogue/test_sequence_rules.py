@@ -139,7 +139,7 @@ def test_a_loss_is_told_with_its_range_and_what_to_do() -> None:
             "leader has changed since"
         },
         {
-            "fact": "broker 2 became leader in epoch 6 without the committed offsets 100 to 124",
+            "fact": "broker 2 became leader in epoch 6 without the committed offsets 100 to before 124",
         },
     ]
     assert said["evidence_against"] == []

@@ -37,6 +37,7 @@ from service.api.ingest.routes import ingest_router
 from service.api.jobs.routes import jobs_router
 from service.api.losses.routes import losses_router
 from service.api.past.routes import past_router
+from service.api.record_errors.routes import record_errors_router
 from service.api.sequences.routes import sequences_router
 from service.api.silences.routes import silences_router
 from service.api.status.health import health_routes
@@ -95,6 +96,7 @@ def _api(sources: Sources) -> APIRouter:
         transactions_router(sources),
         losses_router(sources, open_list),
         sequences_router(sources),
+        record_errors_router(sources),
         findings_router(sources, open_list),
         alerts_router(sources),
         silences_router(sources),

@@ -95,6 +95,10 @@ class LazyGroup(click.Group):
         "lag": ("service.cli.groups.lag", "Show how far groups are behind, and who owns what."),
         "loss": ("service.cli.loss.command", "Show lost records and what to do about them."),
         "nightly": ("service.cli.nightly", "Learn baselines from past days."),
+        "record-errors": (
+            "service.cli.record_errors",
+            "Show which clients had records fail, or sent them again.",
+        ),
         "receivers": ("service.cli.receivers", "Show and test the receivers of alerts."),
         "rules": ("service.cli.rules", "Show rules, and what to do about a breach."),
         "runbook": ("service.cli.runbook.command", "Follow the runbook of an alert."),

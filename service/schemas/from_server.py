@@ -15,6 +15,7 @@ from service.api.deliveries.models import Delivery, DeliveryDetail, Receiver
 from service.api.jobs.routes import Job, JobRun
 from service.api.losses.models import AlsoFound, Loss, LossDetail, LossIncident
 from service.api.past.models import MeasuredDetail, PastDetail
+from service.api.record_errors.models import RecordErrors, RecordErrorStatus
 from service.api.sequences.routes import SequenceDetail
 from service.api.silences.models import Silence, SilenceDetail
 from service.api.status.status import RuleStatus, Status
@@ -31,6 +32,7 @@ _SHOWN_SERIES: Final = compose(
     SeriesDetail,
     without=("as_of", "is_current", "at", "run", "series"),
 )
+_CLIENTS: Final = listed("clients", RecordErrors)
 _SENT: Final = compose("Sent", DeliveryDetail, optional=("as_of", "is_current", "body"))
 _SHOWN_LOSS: Final = compose(
     "ShownLoss",
@@ -81,6 +83,7 @@ FROM_SERVER: Final[Mapping[str, Form]] = {
     "jobs show": listed("runs", JobRun, job=Job),
     "loss ls": reported("incidents", LossIncident),
     "loss show": reported("losses", _SHOWN_LOSS),
+    "record-errors ls": compose("List", _CLIENTS, RecordErrorStatus),
     "receivers ls": listed("receivers", Receiver),
     "receivers test": _SENT,
     "sequence ls": reported("sequences", SequenceEvent),

@@ -113,6 +113,11 @@ EXPECTED: Final = (
         why="history has no hour of a service that has just been started",
     ),
     Expected(
+        pattern=r"tidemark record-errors ls\b.*",
+        codes=frozenset({1}),
+        why="no endpoint of metrics is configured",
+    ),
+    Expected(
         pattern=r"tidemark series .*",
         codes=frozenset({1}),
         why="nothing is measured within seconds",

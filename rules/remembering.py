@@ -16,6 +16,7 @@ from rules.facts.snapshot import Snapshot
 from rules.loss.incidents import assign_incidents
 from rules.loss.remembered import remember_losses
 from rules.sequence.advance import with_sequences
+from rules.sequence.record_errors import with_record_errors
 from rules.view import View
 
 
@@ -26,7 +27,7 @@ def view_of_round(snapshot: Snapshot, before: Memory | None) -> View:
     view = View(snapshot=snapshot, memory=memory, before=same, now=snapshot.taken_at)
     losses = assign_incidents(view, remember_losses(view))
     view = replace(view, memory=replace(memory, losses=losses))
-    return with_sequences(view, partial(only_failed, snapshot))
+    return with_record_errors(with_sequences(view, partial(only_failed, snapshot)))
 
 
 def only_failed(snapshot: Snapshot, topic: str, since: datetime, until: datetime) -> str | None:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from rules.facts.column import Int64s
+from rules.facts.episode_record_errors import NOT_READ, EpisodeRecordErrors, merge_record_errors
 from rules.facts.identity import TopicId, TopicPartition, are_different
 from rules.facts.leaderships import Leaderships, merge_leaderships
 from rules.facts.producers import ProducerState
@@ -116,6 +117,7 @@ class Episode:
     is_investigated: bool = False
     reported: ReportedVerdict | None = None
     ended_us: int | None = None
+    record_errors: EpisodeRecordErrors = NOT_READ  # of clients, within its time
 
     @property
     def key(self) -> EpisodeKey:
@@ -225,6 +227,7 @@ def _merge_episodes(stored: Episode, seen: Episode) -> Episode:
         changes=merge_changes(stored.changes, seen.changes),
         queries=0,
         reported=stored.reported or seen.reported,
+        record_errors=merge_record_errors(stored.record_errors, seen.record_errors),
     )
 
 
@@ -315,6 +318,7 @@ def _move_times(episode: Episode, change: Callable[[int], int]) -> Episode:
         if reported is None
         else replace(reported, reported_us=change(reported.reported_us)),
         ended_us=change_if_set(episode.ended_us, change),
+        record_errors=episode.record_errors.with_times(change),
     )
 
 

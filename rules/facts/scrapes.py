@@ -201,24 +201,39 @@ def reporting_producers(
         raised=_names(reading for reading in mine if _rose(reading.errors, since, until)),
         unreported=_names(reading for reading in whole if _rose(reading.errors, since, until))
         - per_topic,
-        is_whole=scrapes.is_read
-        and scrapes.is_complete
-        and all(_answered(endpoint, since, until) for endpoint in scrapes.endpoints),
+        is_whole=whole_until(scrapes, since, until) == until,
     )
+
+
+def whole_until(scrapes: Scrapes, since: datetime, until: datetime) -> datetime | None:
+    """Return up to when, at most `until`, every endpoint has answered without a break from `since` on.
+
+    None: not even at first, or so long ago that rises of then are forgotten.
+    """
+    if not (scrapes.is_read and scrapes.is_complete):
+        return None
+    ends = [_answered_until(endpoint, since) for endpoint in scrapes.endpoints]
+    known = [end for end in ends if end is not None]
+    return None if len(known) < len(ends) else min([until, *known])
 
 
 def _names(readings: Iterable[ClientReading]) -> frozenset[ProducerName]:
     return frozenset(ProducerName(reading.address, reading.client_id) for reading in readings)
 
 
-def _rose(counted: Counted | None, since: datetime, until: datetime) -> bool:
+def rises_within(counted: Counted | None, since: datetime, until: datetime) -> list[Rise]:
+    """Return the rises that may have been between two times, inclusive, as far as they are kept."""
     rises = () if counted is None else counted.rises
-    return any(rise.until >= since and rise.since <= until for rise in rises)
+    return [rise for rise in rises if rise.until >= since and rise.since <= until]
 
 
-def _answered(endpoint: EndpointState, since: datetime, until: datetime) -> bool:
+def _rose(counted: Counted | None, since: datetime, until: datetime) -> bool:
+    return bool(rises_within(counted, since, until))
+
+
+def _answered_until(endpoint: EndpointState, since: datetime) -> datetime | None:
     began, ended = endpoint.answered_since, endpoint.answered_at
     if began is None or ended is None or since < ended - RISES_KEPT:
-        return False
+        return None
     is_cut = any(failure.cause is not GapCause.UNSUPPORTED for failure in endpoint.failures)
-    return began <= since and ended - endpoint.lag >= until and not is_cut
+    return ended - endpoint.lag if began <= since and not is_cut else None

@@ -26,6 +26,20 @@ class ChangeEvidence(TypedDict):
     seen_at: str
 
 
+class ClientEvidence(TypedDict):
+    """A client whose failed records or retries rose within the time of an episode."""
+
+    client_id: str
+    address: str
+    topic: str | None  # None: the sum over its topics
+    errors: int | None  # at least; None: not reported, or by a rate alone
+    errors_since: str | None  # when they rose; None: they did not
+    errors_until: str | None
+    retries: int | None
+    retries_since: str | None
+    retries_until: str | None
+
+
 class ShortEpisode(_Class, total=False):
     """An episode as one of several of its partition."""
 
@@ -68,6 +82,10 @@ class SequenceEvidence(_Class, total=False):
     leader_changes: list[ChangeEvidence]
     evidence_for: list[FactEvidence]
     evidence_against: list[FactEvidence]
+    record_errors: list[ClientEvidence]
+    record_error_clients: int
+    client_metrics: str
+    client_metrics_until: str | None
     topic_id: str | None
     episode: str
     phase: str

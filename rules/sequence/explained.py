@@ -26,6 +26,7 @@ from rules.sequence.numbers import (
     suspicion_of,
     unresolved_with,
 )
+from rules.sequence.record_errors import record_error_evidence
 from rules.sequence.words import ARRIVALS, WORDS, Words, format_count
 
 
@@ -151,6 +152,7 @@ def explain_episode(episode: Episode) -> Explanation:
             "unwritten_records": unwritten,
             **resolution_evidence(episode, shown),
             **for_and_against(episode, shown),
+            **record_error_evidence(episode),
         },
     )
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from rules.errors import AuthenticationError, TidemarkError
 from service.cli.incident.charting import charts_of
+from service.cli.incident.clients import clients_of, events_of, missing_clients, rises_of
 from service.cli.incident.lost import (
     leader_change,
     losses_of,
@@ -21,6 +22,7 @@ from service.cli.incident.lost import (
 )
 from service.cli.incident.relating import Subject, is_related, is_related_loss, subjects_of
 from service.cli.incident.report import (
+    ClientOfEvent,
     Entry,
     IncidentReport,
     Proof,
@@ -103,6 +105,7 @@ def gather(
     proofs = _part(facts, "findings", lambda: list(_findings(api, facts))) or []
     alerts = _part(facts, "alerts", lambda: _alerts(api, facts, alert)) or []
     losses = _part(facts, "losses", lambda: _losses(api, facts))
+    clients = _part(facts, "clients", lambda: _clients(api, facts)) or []
     _note_actions(api, facts, cluster, transcripts)
     is_blind = _note_blind_spots(api, facts, status, proofs)
     labels = [row["labels"] for row in alerts if facts.is_related(row)]
@@ -118,6 +121,7 @@ def gather(
         end=window.end,
         **lost_fields(losses, proofs, facts.is_related_loss, is_blind=is_blind),
         proofs=proofs,
+        clients=clients,
         groups=sorted(facts.groups),
         transactional_ids=sorted(facts.transactional_ids),
         timeline=sorted(facts.timeline, key=_order),
@@ -244,6 +248,17 @@ def _losses(api: Api, facts: _Facts) -> LossReport:
         for change, at in changes.items():
             facts.note(at, change, source)
     return losses
+
+
+def _clients(api: Api, facts: _Facts) -> list[ClientOfEvent]:
+    """Return the clients that sequence events of the time name, and add when they rose."""
+    events = events_of(api, facts.window)
+    clients = list(clients_of(events, facts.is_related))
+    facts.missing += missing_clients(events)
+    for client in clients:
+        for at, what in rises_of(client):
+            facts.note(at, what, f"sequences/{client.sequence}")
+    return clients
 
 
 def _deliveries(api: Api, facts: _Facts) -> None:

@@ -94,6 +94,26 @@ class UnknownLoss(Model):
     is_related: Related
 
 
+class ClientOfEvent(Model):
+    """A client whose failed records or retries rose at the time of rejected batches; no proof of a loss."""
+
+    sequence: Annotated[str, Field(description="Id in /sequences")]
+    of_topic: Annotated[str | None, Field(description="Of the rejected batches")]
+    partition: int | None
+    client_id: str
+    address: str
+    topic: Annotated[str | None, Field(description="null: the sum over the client's topics")]
+    errors: int | None
+    """Records that failed for good, at least; null: not reported, or by a rate alone"""
+    errors_since: Annotated[datetime | None, Field(description="null: they did not rise")]
+    errors_until: datetime | None
+    retries: int | None
+    """Records that were sent again, likewise"""
+    retries_since: datetime | None
+    retries_until: datetime | None
+    is_related: Related
+
+
 class ChartPoint(Model):
     """A value; null: not measured."""
 
@@ -134,6 +154,8 @@ class IncidentReport(Model):
     proofs: list[Proof]
     lost_ranges: list[LostRange]
     unknown_losses: list[UnknownLoss]
+    clients: list[ClientOfEvent]
+    """That had records fail, or sent them again, when batches were rejected"""
     groups: Annotated[
         list[str],
         Field(description="Named by the alert, a related finding or a loss of the same incident"),

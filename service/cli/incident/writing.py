@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Final
 
 from service.cli.incident.report import (
+    ClientOfEvent,
     Entry,
     IncidentReport,
     LostRange,
@@ -55,6 +56,10 @@ RANGE_COLUMNS: Final = (
 )  # fmt: skip
 UNKNOWN_COLUMNS: Final = ("partition", "reason", "at least", "unknown since", "source")
 VERDICTS: Final = "Verdicts and their proof"
+CLIENTS: Final = "Clients whose records failed or were retried (no proof of a loss)"
+CLIENT_COLUMNS: Final = (
+    "partition", "client", "address", "topic", "errors", "retries", "from (UTC)", "to (UTC)", "source",
+)  # fmt: skip
 SOURCES: Final = {LOST: "losses", VERDICTS: "findings"}  # the parts of the API that they are of
 
 Section = tuple[str, Sequence[str], list[Sequence[str]]]  # heading, columns, rows
@@ -145,6 +150,8 @@ def _sections(report: IncidentReport) -> Iterator[Section]:
     others = [_proof_row(proof) for proof in report.proofs if not proof.is_related]
     if others:
         yield f"{OTHER}{VERDICTS}", facts, others
+    if report.clients:
+        yield CLIENTS, CLIENT_COLUMNS, [_client_row(client) for client in report.clients]
     yield (
         "Timeline",
         ("time (UTC)", "what", "source"),
@@ -182,6 +189,27 @@ def _unknown_row(lost: UnknownLoss) -> Sequence[str]:
         timestamp(lost.unknown_since),
         f"losses/{lost.loss}",
     )
+
+
+def _client_row(client: ClientOfEvent) -> Sequence[str]:
+    begins = [at for at in (client.errors_since, client.retries_since) if at is not None]
+    ends = [at for at in (client.errors_until, client.retries_until) if at is not None]
+    return (
+        f"{text(client.of_topic)}-{text(client.partition)}",
+        client.client_id,
+        client.address,
+        client.topic or "all its topics",
+        _number(client.errors, client.errors_until),
+        _number(client.retries, client.retries_until),
+        f"{min(begins):%Y-%m-%d %H:%M:%S}" if begins else ABSENT,
+        f"{max(ends):%Y-%m-%d %H:%M:%S}" if ends else ABSENT,
+        f"sequences/{client.sequence}",
+    )
+
+
+def _number(count: int | None, until: datetime | None) -> str:
+    """Return by how much a counter rose; a rate says only that it did."""
+    return "more" if count is None and until is not None else text(count)
 
 
 def _proof_row(proof: Proof) -> Sequence[str]:

@@ -13,6 +13,7 @@ from rules.facts.rejections import SEQUENCES
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.sequence.numbers import RANK
 from rules.sequence.words import format_count
+from service.cli.sequence.clients import client_facts
 from service.cli.sequence.queries import SequenceReport
 from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short
 from service.cli.terminal.words import ABSENT, text, time, utc
@@ -105,6 +106,7 @@ def _facts(row: Row) -> list[tuple[str, object]]:
         ("by", _by(row)),
         *_list_evidence(row, "for", "evidence_for"),
         *_list_evidence(row, "against", "evidence_against"),
+        *client_facts(row),
         ("would decide", row.get("needed_evidence")),
         ("check", row.get("check")),
         ("next", row.get("next_command")),

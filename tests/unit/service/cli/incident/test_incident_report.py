@@ -370,3 +370,45 @@ def test_the_document_reads_back_and_is_of_its_schema(api: Api) -> None:
     report = gather(api, WINDOW, None)
     assert IncidentReport.model_validate(report.to_row()) == report
     validate("incident", report.to_row())
+
+
+def test_clients_of_rejected_batches_are_named_with_what_may_be_missing() -> None:
+    client = {
+        "client_id": EVIL,
+        "address": "app-1:8081",
+        "topic": "orders",
+        "errors": 0,
+        "errors_since": None,
+        "errors_until": None,
+        "retries": 5,
+        "retries_since": json_of(at(5)),
+        "retries_until": json_of(at(20)),
+        "of a later version": True,
+    }
+    event = {"id": "0123456789ab", "topic": "orders", "partition": 0, "ended_at": None}
+    evidence = {"record_errors": [client], "client_metrics": "incomplete"}
+    api = api_of()
+    api.canned = {
+        "sequences": {
+            "as_of": None,
+            "is_current": True,
+            "next": None,
+            "items": [
+                {**event, "first_seen": json_of(at(11)), "evidence": evidence},
+                {**event, "first_seen": json_of(at(700)), "evidence": evidence},
+            ],
+        }
+    }
+    report = gather(api, WINDOW, None)
+    validate("incident", report.model_dump(mode="json"))
+    assert [(row.sequence, row.retries) for row in report.clients] == [("0123456789ab", 5)]
+    (entry,) = (entry for entry in report.timeline if entry.source == "sequences/0123456789ab")
+    assert (entry.at, entry.what) == (
+        at(20),
+        f"record retries of {EVIL} at app-1:8081 for orders had risen by 5",
+    )
+    assert any(line.startswith("clients of sequences/0123456789ab") for line in report.missing)
+    page = html_of(report)
+    assert EVIL not in page
+    assert "Clients whose records failed or were retried" in page
+    assert "app-1:8081" in markdown_of(report)

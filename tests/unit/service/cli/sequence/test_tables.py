@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from service.cli.sequence import tables
+import pytest
+
+from service.cli.sequence import clients, tables
 from service.cli.sequence.queries import SequenceReport
 from service.cli.terminal.parts import SHOWN
 from service.views.sequences import LeaderChange, RejectedBatch, sequence_event
+from tests.factories import at
 from tests.unit.service.api.sequences.sequences import LOSS, REORDERING, SUSPECTED, episode_of
 from tests.unit.service.cli.printing import printed
 
@@ -120,3 +123,73 @@ def test_a_name_cannot_write_to_the_screen() -> None:
     for told in (printed([tables.table([odd])]), printed(tables.render_details(odd))):
         assert "\x1b" not in told
         assert "\n  1. Start broker 1" not in told
+
+
+CLIENT = {
+    "client_id": "payments",
+    "address": "app-1:8081",
+    "topic": "orders",
+    "errors": 0,
+    "errors_since": None,
+    "errors_until": None,
+    "retries": 5,
+    "retries_since": "2025-06-02T12:00:05.000+00:00",
+    "retries_until": "2025-06-02T12:00:20.000+00:00",
+}
+TIMES = "2025-06-02 12:00:05 UTC to 2025-06-02 12:00:20 UTC"
+OTHER_TIMES = "2025-06-02 12:00:00 UTC to 2025-06-02 12:00:15 UTC"
+ERRORS_BY_SUM = CLIENT | {
+    "topic": None,
+    "errors": 1,
+    "errors_since": at(0).isoformat(),
+    "errors_until": at(15).isoformat(),
+    "retries": None,
+}
+BY_SUM = (
+    "payments at app-1:8081 (of all its topics together): 1 failed record, "
+    f"{OTHER_TIMES}; retried records, of unknown number, {TIMES}"
+)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "expected"),
+    [
+        pytest.param({}, [], id="of an older Tidemark"),
+        pytest.param(
+            {"client_metrics": "not_read"},
+            [("clients", "not known: no metrics of clients are read")],
+            id="not read",
+        ),
+        pytest.param(
+            {"client_metrics": "complete", "record_errors": [CLIENT], "record_error_clients": 3},
+            [
+                ("client", f"payments at app-1:8081: 5 retried records, {TIMES}"),
+                ("clients", "2 more had records fail, or sent them again"),
+            ],
+            id="retries alone",
+        ),
+        pytest.param(
+            {
+                "client_metrics": "complete",
+                "record_errors": [ERRORS_BY_SUM],
+                "record_error_clients": 1,
+            },
+            [("client", BY_SUM)],
+            id="errors, and retries by a rate",
+        ),
+        pytest.param(
+            {"client_metrics": "incomplete", "record_errors": [], "record_error_clients": 0},
+            [("clients", clients.NOT_WHOLE)],
+            id="silence is not none",
+        ),
+        pytest.param(
+            {"client_metrics": "complete", "record_errors": [], "record_error_clients": 0},
+            [("clients", "none of those that report it had records fail, or sent them again")],
+            id="none",
+        ),
+    ],
+)
+def test_clients_that_rose_are_named_and_silence_is_not_none(
+    evidence: dict[str, Any], expected: list[tuple[str, str]]
+) -> None:
+    assert list(clients.client_facts({"evidence": evidence})) == expected

@@ -22,7 +22,9 @@ from spark.transforms import map_in_arrow
 PACKED: Final = (
     "series_id long, metric string, start_ms long, step_ms int, n int, v binary, day date"
 )
-DICTIONARY: Final = "series_id long, cluster string, topic string, partition int, `group` string"
+DICTIONARY: Final = (
+    "series_id long, cluster string, topic string, partition int, `group` string, client_id string"
+)
 LONG: Final = "series_id long, metric string, day date, time timestamp, value float"
 LONG_ARROW: Final = pa.schema(
     [
@@ -33,14 +35,17 @@ LONG_ARROW: Final = pa.schema(
         ("value", pa.float32()),
     ]
 )
-COLUMNS: Final = ("cluster", "metric", "topic", "partition", "group", "day", "time", "value")
+COLUMNS: Final = (
+    *("cluster", "metric", "topic", "partition", "group", "client_id"),
+    *("day", "time", "value"),
+)
 
 
 def read_samples(session: SparkSession, history: str, first: date, last: date) -> DataFrame:
     """Return one row per series and sample of some civil days, without gaps.
 
-    Columns: `cluster`, `metric`, `topic`, `partition`, `group` (the last three may be null), `day` (civil, in the zone
-    of history), `time` (timestamp, when the sample's interval began) and `value` (float, in the metric's unit).
+    Columns: `cluster`, `metric`, `topic`, `partition`, `group`, `client_id` (the last four may be null), `day` (civil,
+    in the zone of history), `time` (timestamp, when the sample's interval began) and `value` (float, in the metric's unit).
 
     Args:
         session: any.

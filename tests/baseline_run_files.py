@@ -24,7 +24,7 @@ from spark.schemas import FORMERLY_PUBLISHED, PUBLISHED, RUN
 
 DAY: Final = date(2026, 3, 2)  # a Monday
 BUCKETS: Final = 4
-DICTIONARY: Final = pa.schema(
+DICTIONARY: Final = pa.schema(  # as versions without client ids wrote it
     [
         (SeriesColumn.SERIES_ID.value, pa.int64()),
         (SeriesColumn.CLUSTER.value, pa.string()),
@@ -35,6 +35,9 @@ DICTIONARY: Final = pa.schema(
         (SeriesColumn.FIRST_SEEN_MS.value, pa.int64()),
     ]
 )
+
+
+WITH_CLIENTS: Final = DICTIONARY.append(pa.field(SeriesColumn.CLIENT_ID.value, pa.string()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +81,13 @@ class Usual:
         }
 
 
-def write_series(history: Path, series: Sequence[Series], *, part: str = "0001") -> None:
+def write_series(
+    history: Path,
+    series: Sequence[Series],
+    *,
+    part: str = "0001",
+    schema: pa.Schema = WITH_CLIENTS,
+) -> None:
     """Write a part of the dictionary."""
     rows = [
         {
@@ -89,11 +98,12 @@ def write_series(history: Path, series: Sequence[Series], *, part: str = "0001")
             "partition": one.partition,
             "group": one.group,
             "first_seen_ms": 0,
+            "client_id": one.client_id,
         }
         for one in series
     ]
     (history / SERIES).mkdir(parents=True, exist_ok=True)
-    table = pa.Table.from_pylist(rows, schema=DICTIONARY)
+    table = pa.Table.from_pylist(rows, schema=schema)
     pq.write_table(table, history / SERIES / f"{part}.parquet")
 
 

@@ -178,6 +178,20 @@ COURSE: Final = (
         ),
         links=(from_series(Uid.LOSSES, "Losses", cluster="cluster"),),
     ),
+    Graph(
+        number=17,
+        title="Records that producers sent again",
+        description="Retries per second by producers' own metrics: the ten clients with the most, by topic. A Java "
+        "producer that meets a real loss may raise nothing else; a reordering that heals raises them too.",
+        unit=units.RecordsPerSecond,
+        queries=(
+            Series(
+                top(10, total(SCOPE.rate(names.RECORD_RETRIES), "cluster", "client", "topic")),
+                "{{cluster}} {{client}} {{topic}}",
+            ),
+        ),
+        links=(from_series(Uid.LOSSES, "Losses", cluster="cluster"),),
+    ),
 )
 
 WORST: Final = top(50, largest(SCOPE.value(names.READ_COMMITTED_LAG_SECONDS), "cluster", "topic"))

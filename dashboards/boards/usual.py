@@ -238,6 +238,7 @@ SERIES: Final = (
             ),
         ),
     ),
+    Column(source="client_id", title="Client"),
 )
 
 TABLES: Final = (
@@ -248,7 +249,7 @@ TABLES: Final = (
         queries=(
             SqlRows(
                 select(
-                    "metric, topic, partition, consumer_group, outcome, reason, profile, days",
+                    "metric, topic, partition, consumer_group, client_id, outcome, reason, profile, days",
                     "baselines",
                     CLUSTER,
                     f"(topic IS NULL OR {chosen('topic', 'topic')})",
@@ -274,7 +275,8 @@ TABLES: Final = (
         queries=(
             SqlRows(
                 select(
-                    "metric, topic, partition, consumer_group, changed_at, changed_before, changed_after",
+                    "metric, topic, partition, consumer_group, client_id, changed_at, changed_before, "
+                    "changed_after",
                     "baselines",
                     CLUSTER,
                     "changed_at IS NOT NULL",

@@ -47,8 +47,10 @@ class SeriesLabels:
     topic: Int32s
     partition: Int32s
     group: Int32s
+    client: Int32s
     topics: tuple[str, ...]
     groups: tuple[str, ...]
+    clients: tuple[str, ...]  # client ids
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,6 +120,7 @@ class LearntSeries:
         """Return a series by its row."""
         labels = self.labels
         topic, group = int(labels.topic[row]), int(labels.group[row])
+        client = int(labels.client[row])
         partition = int(labels.partition[row])
         return Series(
             cluster=self.cluster,
@@ -125,6 +128,7 @@ class LearntSeries:
             topic=None if topic == NONE else labels.topics[topic],
             partition=None if partition == NONE else partition,
             group=None if group == NONE else labels.groups[group],
+            client_id=None if client == NONE else labels.clients[client],
         )
 
     def _of_metric(self, metric: Metric) -> MetricSeries:

@@ -1,7 +1,7 @@
 """How a series is written by people and in files: `read_committed_lag{topic="orders",partition="3",group="billing"}`.
 
 That is Prometheus' notation. Where quotes are in the way, as in CSV, `read_committed_lag/orders/3/billing` is the
-same: a topic has no slash in it, a group may.
+same: a topic has no slash in it, a group or a client id may.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Final
 
 from rules.baseline.series import Metric, Series
 
-TOPIC, PARTITION, GROUP = "topic", "partition", "group"
+TOPIC, PARTITION, GROUP, CLIENT_ID = "topic", "partition", "group", "client_id"
 _COMMIT: Final = (TOPIC, PARTITION, GROUP)
 _PARTITION: Final = (TOPIC, PARTITION)
+_CLIENT: Final = (TOPIC, CLIENT_ID)
 LABELS: Final[Mapping[Metric, tuple[str, ...]]] = {
     Metric.READ_COMMITTED_LAG: _COMMIT,
     Metric.READ_UNCOMMITTED_LAG: _COMMIT,
@@ -28,6 +29,8 @@ LABELS: Final[Mapping[Metric, tuple[str, ...]]] = {
     Metric.SEQUENCE_ERRORS: _PARTITION,
     Metric.RECORD_ERROR_RATE: (TOPIC,),
     Metric.ABORT_RATIO: (),
+    Metric.CLIENT_RECORD_ERROR_RATE: _CLIENT,
+    Metric.CLIENT_RECORD_RETRY_RATE: _CLIENT,
 }
 MOST_PARTITION: Final = 2**31 - 1
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -54,7 +57,12 @@ class SeriesNameError(ValueError):
 
 def name_of(series: Series) -> str:
     """Return the name of a series, without its cluster, in Prometheus' notation."""
-    values = {TOPIC: series.topic, PARTITION: series.partition, GROUP: series.group}
+    values = {
+        TOPIC: series.topic,
+        PARTITION: series.partition,
+        GROUP: series.group,
+        CLIENT_ID: series.client_id,
+    }
     labels = [f'{label}="{_escaped(str(values[label]))}"' for label in LABELS[series.metric]]
     return f"{series.metric.value}{{{','.join(labels)}}}" if labels else series.metric.value
 
@@ -75,11 +83,18 @@ def parse_name(text: str, cluster: str) -> Series:
     if (
         (topic is not None and not _TOPIC.fullmatch(topic))
         or (partition is not None and not _is_partition(partition))
-        or group == ""
+        or "" in (group, labels.get(CLIENT_ID))
     ):
         raise SeriesNameError(Unnamed.LABELS)
     number = None if partition is None else int(partition)
-    return Series(cluster=cluster, metric=known, topic=topic, partition=number, group=group)
+    return Series(
+        cluster=cluster,
+        metric=known,
+        topic=topic,
+        partition=number,
+        group=group,
+        client_id=labels.get(CLIENT_ID),
+    )
 
 
 def _is_partition(text: str) -> bool:
@@ -87,9 +102,12 @@ def _is_partition(text: str) -> bool:
 
 
 def _slashed(text: str) -> tuple[str, dict[str, str]]:
-    metric, *values = text.strip().split("/", 3)
-    names = _COMMIT[: len(values)]
-    return metric, dict(zip(names, values, strict=True))
+    metric, _, rest = text.strip().partition("/")
+    labels = LABELS[Metric(metric)] if metric in set(Metric) else _COMMIT
+    if labels == _CLIENT:
+        return metric, dict(zip(_CLIENT, rest.split("/", 1), strict=False))
+    values = rest.split("/", 2)
+    return metric, dict(zip(_COMMIT[: len(values)], values, strict=True))
 
 
 def _labelled(text: str) -> tuple[str, dict[str, str]]:

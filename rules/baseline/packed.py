@@ -39,6 +39,7 @@ class SeriesColumn(StrEnum):
     PARTITION = "partition"  # int32 or null
     GROUP = "group"  # string or null: the consumer group
     FIRST_SEEN_MS = "first_seen_ms"  # int64, ms since 1970-01-01 UTC
+    CLIENT_ID = "client_id"  # string or null; parts that an earlier version wrote do not have it
 
 
 class RunColumn(StrEnum):

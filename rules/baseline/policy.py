@@ -118,6 +118,8 @@ POLICIES: Final[Mapping[Metric, Policy]] = MappingProxyType(
         Metric.SEQUENCE_ERRORS: _above(0.1, 60),
         Metric.RECORD_ERROR_RATE: _above(0.1, _WAIT),
         Metric.ABORT_RATIO: _above(0.05, _WAIT, ceiling=1.0),
+        Metric.CLIENT_RECORD_ERROR_RATE: _above(0.1, _WAIT),
+        Metric.CLIENT_RECORD_RETRY_RATE: _above(0.1, _WAIT),
     }
 )
 

@@ -35,6 +35,9 @@ class Metric(StrEnum):
     RECORD_ERROR_RATE = "record_error_rate"  # records per second
     # per cluster
     ABORT_RATIO = "abort_ratio"  # ended transactions that were aborted, 0 to 1
+    # per topic and client id, from its first failed record or retry on; see rules.record_errors.series
+    CLIENT_RECORD_ERROR_RATE = "client_record_error_rate"  # records per second that failed for good
+    CLIENT_RECORD_RETRY_RATE = "client_record_retry_rate"  # records per second, sent again
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +49,16 @@ class Series:
     topic: str | None = None
     partition: int | None = None
     group: str | None = None
+    client_id: str | None = None
 
     @property
     def text(self) -> bytes:
-        """The labels as JSON: [cluster, metric, topic, partition, group]; lasting, ids are made of it."""
+        """The labels as JSON, lasting, as ids are made of it: [cluster, metric, topic, partition, group].
+
+        A client id follows them where there is one.
+        """
         return text_head(self.cluster, self.metric) + text_tail(
-            self.topic, self.partition, self.group
+            self.topic, self.partition, self.group, self.client_id
         )
 
     @property
@@ -68,10 +75,13 @@ def text_head(cluster: str, metric: Metric) -> bytes:
     return _as_text((cluster, metric.value))[:-1].encode() + b","
 
 
-def text_tail(topic: str | None, partition: int | None, group: str | None) -> bytes:
-    """Return how the texts of all metrics of a topic, partition or group end."""
+def text_tail(
+    topic: str | None, partition: int | None, group: str | None, client_id: str | None = None
+) -> bytes:
+    """Return how the texts of all metrics of a topic, partition, group or client end."""
     number = _NULL if partition is None else partition
-    return f"{_quoted(topic)},{number},{_quoted(group)}]".encode()
+    client = "" if client_id is None else f",{_as_text(client_id)}"
+    return f"{_quoted(topic)},{number},{_quoted(group)}{client}]".encode()
 
 
 def _quoted(text: str | None) -> str:

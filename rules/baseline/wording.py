@@ -18,6 +18,8 @@ UNITS: Final = {  # of a metric's values; other metrics have none
     "unreplicated_span": "offsets",
     "sequence_errors": "batches/s",
     "record_error_rate": "records/s",
+    "client_record_error_rate": "records/s",
+    "client_record_retry_rate": "records/s",
 }
 TO: Final = "\N{EN DASH}"
 TIMES: Final = "\N{MULTIPLICATION SIGN}"

@@ -278,10 +278,10 @@ BASELINE_BAND: Final = Metric(
     name="tidemark_baseline_band",
     help="What is usual now of a series that metrics.baseline_metrics chooses, by the baseline run in "
     "force: least, expected and most. The label metric is its name in history, whose unit it has; a "
-    "series has only those labels of group, topic and partition that identify it. Absent where it has "
+    "series has only those labels of group, topic, partition and client that identify it. Absent where it has "
     "no band.",
     unit=Unit.OF_SERIES,
-    labels=(*CLUSTER_LABELS, "metric", "group", "topic", "partition", "bound"),
+    labels=(*CLUSTER_LABELS, "metric", "group", "topic", "partition", "client", "bound"),
 )
 
 BASELINE_VALUE: Final = Metric(
@@ -289,7 +289,7 @@ BASELINE_VALUE: Final = Metric(
     help="What live scoring judged last of a series whose tidemark_baseline_band is shown, one polling interval "
     "late. Absent while it is not measured, or nothing was scored lately.",
     unit=Unit.OF_SERIES,
-    labels=(*CLUSTER_LABELS, "metric", "group", "topic", "partition"),
+    labels=(*CLUSTER_LABELS, "metric", "group", "topic", "partition", "client"),
 )
 
 BASELINE_SCORE: Final = Metric(
@@ -297,7 +297,7 @@ BASELINE_SCORE: Final = Metric(
     help="How far that value is from what is expected, in usual deviations of its half hour: below zero under it, "
     "0 on a side that is not judged. Absent while it is not known.",
     unit=Unit.DEVIATIONS,
-    labels=(*CLUSTER_LABELS, "metric", "group", "topic", "partition"),
+    labels=(*CLUSTER_LABELS, "metric", "group", "topic", "partition", "client"),
 )
 
 BASELINE_METRICS: Final = (BASELINE_BAND, BASELINE_VALUE, BASELINE_SCORE)

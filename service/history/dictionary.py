@@ -27,6 +27,10 @@ from spark.damage import DamagedError
 SUFFIX: Final = ".parquet"
 PART_ROWS: Final = 8_192  # read or written at once
 
+# What is read; the last one is absent in parts that an earlier version wrote.
+LABELS: Final = tuple(
+    column.value for column in SeriesColumn if column is not SeriesColumn.FIRST_SEEN_MS
+)
 SCHEMA: Final = pa.schema(
     [
         pa.field(SeriesColumn.SERIES_ID, pa.int64(), nullable=False),
@@ -36,6 +40,7 @@ SCHEMA: Final = pa.schema(
         pa.field(SeriesColumn.PARTITION, pa.int32()),
         pa.field(SeriesColumn.GROUP, pa.string()),
         pa.field(SeriesColumn.FIRST_SEEN_MS, pa.int64(), nullable=False),
+        pa.field(SeriesColumn.CLIENT_ID, pa.string()),
     ]
 )
 
@@ -133,10 +138,13 @@ def _read_part(source: Any) -> tuple[Int64s, Int64s]:
 
 def _rows(source: Any) -> Iterator[tuple[int, Series]]:
     file = pq.ParquetFile(source)
-    columns = [column.value for column in SeriesColumn if column is not SeriesColumn.FIRST_SEEN_MS]
+    present = set(file.schema_arrow.names)
+    columns = [column for column in LABELS if column in present]
+    absent = [column for column in LABELS if column not in present]
     for batch in file.iter_batches(PART_ROWS, columns=columns, use_threads=False):
-        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            series_id, cluster, metric, topic, partition, group = row
+        for values in zip(*(batch.column(name).to_pylist() for name in columns), strict=True):
+            row = (*values, *(None for _ in absent))
+            series_id, cluster, metric, topic, partition, group, client_id = row
             code = CODE_OF_NAME.get(metric)
             if code is not None:
                 labels = Series(
@@ -145,6 +153,7 @@ def _rows(source: Any) -> Iterator[tuple[int, Series]]:
                     topic=topic,
                     partition=partition,
                     group=group,
+                    client_id=client_id,
                 )
                 yield series_id, labels
 
@@ -165,5 +174,6 @@ def _table(series: Sequence[tuple[int, Series]], first_seen_ms: int) -> Any:
         pa.array([label.partition for label in labels], pa.int32()),
         pa.array([label.group for label in labels], pa.string()),
         pa.array([first_seen_ms] * len(labels), pa.int64()),
+        pa.array([label.client_id for label in labels], pa.string()),
     ]
     return pa.Table.from_arrays(columns, schema=SCHEMA)

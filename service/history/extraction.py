@@ -23,6 +23,7 @@ from rules.facts.scrapes import ClientReading, ProducerName, Scrapes
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import MICROSECOND, SECOND_US
 from rules.facts.transaction_log import Outcome
+from rules.record_errors.series import ClientPlaces, ClientTopic, client_rates
 from rules.time_lag import TimeLags
 from service.history.blocks import Codes
 from service.history.rates import MAX_ROUNDS, Floats, LogEnds, Rates, rates_between
@@ -67,6 +68,7 @@ class Extraction:
         self._cluster_id = ""
         self._last_us: int | None = None  # when the round before began
         self._rejected: set[TopicPartition] = set()  # partitions that had batches rejected
+        self._clients = ClientPlaces()  # that have series of their own
 
     def samples(self, judged: JudgedRound) -> RoundSamples:
         """Return the samples of a round and remember what the next one compares with."""
@@ -77,7 +79,9 @@ class Extraction:
         rejections = _rejections(snapshot)
         self._rejected.update(rejections)
         errors = record_error_rates(snapshot.scrapes)
-        subjects = self._subjects(snapshot, places, errors)
+        self._clients = self._clients.after(snapshot.scrapes, now_us)
+        clients = client_rates(snapshot.scrapes, self._clients)
+        subjects = self._subjects(snapshot, places, errors, tuple(clients))
         columns = self.ids.columns(subjects)
         produced = self._log_ends.rates(
             snapshot.partitions,
@@ -95,6 +99,8 @@ class Extraction:
                 self._rejection_rates(snapshot, subjects, rejections, now_us),
                 np.array([errors[topic] for topic in subjects.error_topics], np.float64),
                 np.array([abort_ratio(snapshot)], np.float64),
+                np.array([rates.errors for rates in clients.values()], np.float64),
+                np.array([rates.retries for rates in clients.values()], np.float64),
             ]
         )
         self._last_us = now_us
@@ -120,13 +126,18 @@ class Extraction:
         if judged.snapshot.cluster_id != self._cluster_id:  # another cluster, and an empty memory
             self._cluster_id = judged.snapshot.cluster_id
             self._log_ends, self._last_us = LogEnds(), None
+            self._clients = ClientPlaces()
         if judged.clock_step is not None:
             by_us = judged.clock_step // MICROSECOND
             self._log_ends.shift(by_us)
             self._last_us = None if self._last_us is None else self._last_us + by_us
 
     def _subjects(
-        self, snapshot: Snapshot, places: Int64s, errors: Mapping[str, float]
+        self,
+        snapshot: Snapshot,
+        places: Int64s,
+        errors: Mapping[str, float],
+        clients: tuple[ClientTopic, ...],
     ) -> Subjects:
         index = snapshot.partitions.index
         listed = (
@@ -143,6 +154,7 @@ class Extraction:
             ),
             rejected=tuple(sorted(listed)),
             error_topics=tuple(sorted(errors)),
+            clients=clients,
         )
 
     def _consumption_rates(self, judged: JudgedRound, now_us: int) -> Rates:

@@ -32,6 +32,7 @@ LABEL_COLUMNS: Final = (
     SeriesColumn.TOPIC,
     SeriesColumn.PARTITION,
     SeriesColumn.GROUP,
+    SeriesColumn.CLIENT_ID,
 )
 
 
@@ -82,7 +83,12 @@ class _Merging:
         """Add the labels of the import's series to the dictionary."""
         described = self._folder.described
         rows = self._read(f"{self._staging}/{SERIES}.parquet", pq.read_table)
-        columns = (rows.column(name.value).to_pylist() for name in LABEL_COLUMNS)
+        # What an earlier version packed has no client ids.
+        present = set(rows.column_names)
+        columns = (
+            rows.column(name.value).to_pylist() if name.value in present else [None] * len(rows)
+            for name in LABEL_COLUMNS
+        )
         series = {
             series_id: Series(
                 cluster=described.cluster,
@@ -90,8 +96,9 @@ class _Merging:
                 topic=topic,
                 partition=partition,
                 group=group,
+                client_id=client_id,
             )
-            for series_id, metric, topic, partition, group in zip(*columns, strict=True)
+            for series_id, metric, topic, partition, group, client_id in zip(*columns, strict=True)
         }
         first_ms = day_bounds(days[0], described.time_zone)[0] if days else 0
         self._left_out = list(Dictionary(self._folder).add(series, max(first_ms, 0)).collisions)

@@ -264,6 +264,7 @@ def _labels(payload: bytes, names: dict[str, str]) -> Mapping[int, Series]:
             topic=names.setdefault(topic, topic),
             partition=partition,
             group=names.setdefault(group, group),
+            client_id=clients[0] if clients else None,
         )
-        for series_id, cluster, metric, topic, partition, group in rows
+        for series_id, cluster, metric, topic, partition, group, *clients in rows
     }

@@ -18,6 +18,7 @@ from rules.facts.commit_keys import CommitKeys
 from rules.facts.identity import TopicPartition
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
+from rules.record_errors.series import ClientTopic
 from service.history.blocks import CODE_OF, Bools, Codes, Int64s
 
 COMMIT_METRICS: Final = (
@@ -27,6 +28,7 @@ COMMIT_METRICS: Final = (
     Metric.READ_UNCOMMITTED_LAG_SECONDS,
     Metric.CONSUME_RATE,
 )
+CLIENT_METRICS: Final = (Metric.CLIENT_RECORD_ERROR_RATE, Metric.CLIENT_RECORD_RETRY_RATE)
 PARTITION_METRICS: Final = (Metric.PRODUCE_RATE, Metric.OPEN_SPAN, Metric.UNREPLICATED_SPAN)
 
 
@@ -37,6 +39,7 @@ class Subjects:
     commits: CommitKeys  # and all partitions
     rejected: tuple[TopicPartition, ...] = ()  # partitions that had batches rejected
     error_topics: tuple[str, ...] = ()  # topics whose producers report failed records
+    clients: tuple[ClientTopic, ...] = ()  # with series of their own
 
     @property
     def partitions(self) -> Partitions:
@@ -47,7 +50,8 @@ class Subjects:
         """Whether the series are the same, in the same order."""
         mine, theirs = self.commits, other.commits
         return (
-            (self.rejected, self.error_topics) == (other.rejected, other.error_topics)
+            (self.rejected, self.error_topics, self.clients)
+            == (other.rejected, other.error_topics, other.clients)
             and mine.group_ids == theirs.group_ids
             and mine.partitions.index.topics == theirs.partitions.index.topics
             and np.array_equal(mine.partitions.index.starts, theirs.partitions.index.starts)
@@ -88,7 +92,7 @@ class SeriesIds:
         self.version = 0  # changes with the columns
 
     def columns(self, subjects: Subjects) -> SeriesColumns:
-        """Return the series: by metric the commits, the partitions, rejections, topics, the cluster."""
+        """Return the series: by metric the commits, the partitions, rejections, topics, the cluster, clients."""
         series = self._series
         if series is None or not subjects.is_same(series.subjects):
             series = self._make(subjects, series)
@@ -123,6 +127,10 @@ class SeriesIds:
         parts.append((Metric.RECORD_ERROR_RATE, self._ids(Metric.RECORD_ERROR_RATE, errors)))
         whole = [text_tail(None, None, None)]
         parts.append((Metric.ABORT_RATIO, self._ids(Metric.ABORT_RATIO, whole)))
+        clients = [
+            text_tail(client.topic, None, None, client.client_id) for client in subjects.clients
+        ]
+        parts += [(metric, self._ids(metric, clients)) for metric in CLIENT_METRICS]
         return _RoundSeries(
             subjects=subjects,
             of_commits=of_commits,

@@ -115,6 +115,7 @@ def _band(series: StoredBaseline) -> BaselineBand:
         topic=series.topic,
         partition=series.partition,
         group=series.consumer_group,
+        client_id=series.client_id,
         least=None if band is None else cut(band.lower),
         expected=None if band is None else cut(band.mid),
         most=None if band is None else cut(band.upper),

@@ -25,6 +25,7 @@ class BaselineBand:
     topic: str | None
     partition: int | None
     group: str | None
+    client_id: str | None
     least: float | None
     expected: float | None
     most: float | None
@@ -82,3 +83,5 @@ def _labels(band: BaselineBand) -> Iterator[tuple[str, str]]:
         yield "topic", band.topic
     if band.partition is not None:
         yield "partition", str(band.partition)
+    if band.client_id is not None:
+        yield "client", band.client_id

@@ -169,6 +169,7 @@ def _write_dictionary(place: Place, order: ImportOrder, found: Survey) -> None:
             SeriesColumn.TOPIC.value: series.topic,
             SeriesColumn.PARTITION.value: series.partition,
             SeriesColumn.GROUP.value: series.group,
+            SeriesColumn.CLIENT_ID.value: series.client_id,
         }
         for series_id, series in every.items()
     ]

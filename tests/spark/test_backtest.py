@@ -246,7 +246,7 @@ def test_samples_are_read_in_long_form(past: Path, session: SparkSession) -> Non
     samples = read_samples(session, str(past), day_at(LONG), day_at(LONG))
     zeros = samples.where(f.col("value") == 0)
     [row] = (
-        zeros.groupBy("metric", "topic", "partition", "group")
+        zeros.groupBy("metric", "topic", "partition", "group", "client_id")
         .agg(f.count("*").alias("samples"), f.min(f.unix_millis("time")).alias("first"))
         .collect()
     )
@@ -256,6 +256,7 @@ def test_samples_are_read_in_long_form(past: Path, session: SparkSession) -> Non
         "topic": known.topic,
         "partition": known.partition,
         "group": None,
+        "client_id": None,
         "samples": 36,
         "first": noon(LONG),
     }

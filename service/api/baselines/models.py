@@ -12,6 +12,7 @@ from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK
 from rules.baseline.live_series import UnknownReason
 from rules.baseline.policy import Direction, policy_of
 from rules.baseline.series import Metric
+from rules.record_errors.series import REST
 from service.api.baselines.measured import Measured
 from service.api.core.bodies import Body, Timestamp, Why
 from service.api.core.models import NextCursor, Paged, Stamped
@@ -80,6 +81,10 @@ class Baseline(Model):
     topic: str | None
     partition: int | None
     group: str | None
+    client_id: Annotated[
+        str | None,
+        Field(description=f"{REST}: clients of the topic that have no series of their own"),
+    ]
     outcome: Annotated[str, Field(examples=[member.value for member in Outcome])]
     reason: Annotated[str, Field(examples=[member.value for member in Reason])]
     profile: Annotated[str, Field(examples=[member.value for member in Profile])]
@@ -164,6 +169,7 @@ class SeriesQuery(PageQuery):
     topic: Pattern | None = None
     partition: PartitionNumber | None = None
     group: Pattern | None = None
+    client_id: Pattern | None = None
     at: At = None
 
 
@@ -229,6 +235,7 @@ def series_view(series: StoredBaseline, run: StoredRun, at: datetime) -> Baselin
         topic=series.topic,
         partition=series.partition,
         group=series.consumer_group,
+        client_id=series.client_id,
         outcome=series.outcome,
         reason=series.reason,
         profile=series.profile,

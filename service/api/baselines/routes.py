@@ -148,6 +148,7 @@ def _filter_of(query: SeriesQuery, after: int | None) -> SeriesFilter:
         topic=query.topic,
         partition=query.partition,
         group=query.group,
+        client_id=query.client_id,
         after=after,
     )
 

@@ -93,6 +93,7 @@ class SeriesLabels(Model):
     topic: str | None
     partition: int | None
     group: str | None
+    client_id: str | None
 
 
 class MeasuredDetail(Stamped):
@@ -109,6 +110,7 @@ class MeasuredQuery(NoQuery):
     topic: Name | None = None
     partition: PartitionNumber | None = None
     group: Name | None = None
+    client_id: Name | None = None
     from_: Annotated[
         Timestamp | None,
         Field(

@@ -132,17 +132,12 @@ async def _measured(sources: Sources, query: MeasuredQuery) -> Response:
         "topic": query.topic,
         "partition": query.partition,
         "group": query.group,
+        "client_id": query.client_id,
     }
     needed = LABELS[query.metric]
     if {name for name, value in labels.items() if value is not None} != set(needed):
         raise invalid("metric", f"its series have these labels: {', '.join(needed) or 'none'}")
-    series = Series(
-        cluster=sources.state.cluster,
-        metric=query.metric,
-        topic=query.topic,
-        partition=query.partition,
-        group=query.group,
-    )
+    series = Series(cluster=sources.state.cluster, metric=query.metric, **labels)
     now = sources.utc_now()
     window = window_until(query.from_, query.to or now)
     samples = await read_measured(sources, series.series_id, window, now)

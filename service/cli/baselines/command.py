@@ -38,10 +38,12 @@ METRICS: Final = (  # those of rules.baseline.series
     "sequence_errors",
     "record_error_rate",
     "abort_ratio",
+    "client_record_error_rate",
+    "client_record_retry_rate",
 )
 MOST: Final = 20  # series in full
 LEAST_DIGITS: Final = 4  # of the number of a series, that are taken for its beginning
-LABELS: Final = ("metric", "topic", "partition", "group")
+LABELS: Final = ("metric", "topic", "partition", "group", "client_id")
 FILTERS: Final = (*LABELS, "at")
 NO_RUN: Final = "no baseline run is published yet; start one by `tidemark nightly run`"
 AROUND: Final = ("before", "after")
@@ -90,6 +92,7 @@ SERIES: Final = listing.Resource(
         long("topic"),
         short("partition"),
         long("group"),
+        long("client", "client_id"),
         long("usual", _usual),
         long("unusual", _unusual),
         short("outcome"),
@@ -105,6 +108,7 @@ def _filters(function: Command) -> Command:
         click.option("--topic", metavar="NAME", help="Only of this topic; * matches any text."),
         click.option("--partition", type=click.IntRange(min=0), help="Only of this partition."),
         click.option("--group", metavar="NAME", help="Only of this group; * as above."),
+        click.option("--client-id", metavar="NAME", help="Only of this client id; * as above."),
     )
     for option in reversed(options):
         function = option(function)
@@ -273,10 +277,12 @@ def fetch_series(api: ApiClient, series: str, query: Mapping[str, str | int]) ->
     return listing.fetch(api, f"baselines/series/{name}", f"series {name}", **query)
 
 
-def _order(row: Row) -> tuple[str, int, str, str]:
+def _order(row: Row) -> tuple[str, int, str, str, str]:
     partition = row.get("partition")
-    names = [str(row.get(name) or "") for name in ("topic", "group", "metric")]
-    return names[0], -1 if partition is None else partition, names[1], names[2]
+    topic, group, client, metric = (
+        str(row.get(name) or "") for name in ("topic", "group", "client_id", "metric")
+    )
+    return topic, -1 if partition is None else partition, group, client, metric
 
 
 def render_series(page: Row, series: Sequence[Row]) -> Iterator[Part]:
@@ -306,7 +312,7 @@ def render_details(documents: Sequence[Row], *, plot: bool = False) -> Iterator[
 
 def title(series: Row) -> str:
     """Return the labels of a series in a line."""
-    labels = ((name, series.get(name)) for name in ("group", "topic", "partition"))
+    labels = ((name, series.get(name)) for name in ("group", "client_id", "topic", "partition"))
     subject = ", ".join(f"{name} {value}" for name, value in labels if value is not None)
     return f"{text(series.get('metric'))}  {subject or 'whole cluster'}"
 

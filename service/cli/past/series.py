@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 @click.option("--partition", type=click.IntRange(min=0), help="Its partition.")
 @click.option("--group", metavar="NAME", help="Its group.")
 @click.option(
+    "--client-id", metavar="NAME", help="Its client id; (rest) for those without a series."
+)
+@click.option(
     "--from",
     "begin",
     type=PastTime(),
@@ -56,6 +59,7 @@ def command(
     Examples:
       tidemark series --metric produce_rate --topic orders --partition 3
       tidemark series --metric read_committed_lag --topic orders --partition 3 --group billing --from -6h -o plot
+      tidemark series --metric client_record_retry_rate --topic orders --client-id payments
       tidemark series --metric abort_ratio --from 2026-01-31T02:00:00Z --to 2026-01-31T03:00:00Z -o csv
       tidemark series 1234567890123456789 --from -1h -o json | jq '.measured.values[-1]'
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
@@ -90,13 +94,15 @@ def _fetch(
 
     times = {"from": begin, "to": end or utc_now()}
     if series is None:
-        labels = {name: options[name] for name in ("metric", "topic", "partition", "group")}
+        labels = {
+            name: options[name] for name in ("metric", "topic", "partition", "group", "client_id")
+        }
         return api.get("measured", **query_of(labels | times, labels | times))
     document = fetch_series(api, series, query_of(times, times))
     stamp = {name: document[name] for name in ("as_of", "is_current", "measured")}
     labels = {
         name: document["series"].get(name)
-        for name in ("series_id", "metric", "topic", "partition", "group")
+        for name in ("series_id", "metric", "topic", "partition", "group", "client_id")
     }
     return {**stamp, "series": labels}
 

@@ -151,6 +151,7 @@ def _series(labels: SeriesLabels, row: int) -> Series | None:
         topic=_text(labels.topic, row),
         partition=None if partition == NONE else partition,
         group=_text(labels.group, row),
+        client_id=_text(labels.client, row),
     )
 
 

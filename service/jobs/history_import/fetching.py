@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rules.baseline.naming import GROUP, PARTITION, TOPIC, name_of
+from rules.baseline.naming import CLIENT_ID, GROUP, PARTITION, TOPIC, name_of
 from rules.baseline.series import Series
 from rules.errors import RequestError, UnreachableError
 from service.jobs.baseline_run.reporting import Reporter
@@ -226,6 +226,7 @@ class _QueryFetcher:
                 topic=values.get(TOPIC),
                 partition=None if partition is None else int(partition),
                 group=values.get(GROUP),
+                client_id=values.get(CLIENT_ID),
             )
         )
 

@@ -30,6 +30,7 @@ class RunRows:
         self._labels = labels
         self._topics = Texts(labels.topic.texts)
         self._groups = Texts(labels.group.texts)
+        self._clients = Texts(labels.client.texts)
 
     def rows(self, batch: pa.RecordBatch) -> bytes:
         """Return a batch as rows of the binary format.
@@ -70,6 +71,7 @@ class RunRows:
             self._topics.field(_take(self._labels.topic.numbers, rows)),
             number_field(partition, "i4", partition != NONE),
             self._groups.field(_take(self._labels.group.numbers, rows)),
+            self._clients.field(_take(self._labels.client.numbers, rows)),
         ]
 
 

@@ -43,6 +43,7 @@ _SMALL: Final = (
     "topic",
     "partition",
     "consumer_group",
+    "client_id",
     "outcome",
     "reason",
     "profile",
@@ -54,7 +55,7 @@ _SMALL: Final = (
     "threshold_by",
     "days",
 )
-_LABELS: Final = ("topic", "partition", "consumer_group")
+_LABELS: Final = ("topic", "partition", "consumer_group", "client_id")
 OTHER: Final = 255  # the code of what this version does not know: nothing of it opens
 _HEADER_BYTES: Final = 20  # of an array of one dimension
 _ELEMENT: Final = np.dtype([("length", ">i4"), ("value", ">f4")])
@@ -197,7 +198,11 @@ class _Labels:
 
     def __init__(self) -> None:
         self._numbers: dict[str, list[NDArray[np.int32]]] = {name: [] for name in _LABELS}
-        self._names: dict[str, dict[str, int]] = {"topic": {}, "consumer_group": {}}
+        self._names: dict[str, dict[str, int]] = {
+            "topic": {},
+            "consumer_group": {},
+            "client_id": {},
+        }
 
     def add(self, rows: Sequence[Row[Any]]) -> None:
         """Add the labels of a part."""
@@ -211,13 +216,15 @@ class _Labels:
 
     def joined(self) -> SeriesLabels:
         """Return the labels of all parts."""
-        topic, partition, group = (
+        topic, partition, group, client = (
             np.concatenate([np.zeros(0, np.int32), *self._numbers[name]]) for name in _LABELS
         )
         return SeriesLabels(
             topic=topic,
             partition=partition,
             group=group,
+            client=client,
             topics=tuple(self._names["topic"]),
             groups=tuple(self._names["consumer_group"]),
+            clients=tuple(self._names["client_id"]),
         )

@@ -54,6 +54,7 @@ class StoredBaseline:
     topic: str | None
     partition: int | None
     consumer_group: str | None
+    client_id: str | None
     outcome: str
     reason: str
     profile: str
@@ -81,6 +82,7 @@ class SeriesFilter:
     topic: str | None = None
     partition: int | None = None
     group: str | None = None
+    client_id: str | None = None
     after: int | None = None  # the last series already shown
     has_band: bool = False  # only series with a band
 
@@ -189,6 +191,8 @@ def _conditions(filters: SeriesFilter) -> Iterator[ColumnElement[bool]]:
         yield _col.partition == filters.partition
     if filters.group is not None:
         yield _matches_name(_col.consumer_group, filters.group)
+    if filters.client_id is not None:
+        yield _matches_name(_col.client_id, filters.client_id)
     if filters.has_band:
         yield _col.slots > 0
     if filters.after is not None:

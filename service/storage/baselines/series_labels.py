@@ -24,7 +24,12 @@ from service.storage.findings.findings import storable_text
 from spark.damage import DamagedError, read_proven
 
 NONE: Final = -1  # the number of an absent value
-TEXTS: Final = (SeriesColumn.METRIC, SeriesColumn.TOPIC, SeriesColumn.GROUP)
+TEXTS: Final = (
+    SeriesColumn.METRIC,
+    SeriesColumn.TOPIC,
+    SeriesColumn.GROUP,
+    SeriesColumn.CLIENT_ID,
+)
 S = TypeVar("S", bound=np.generic)
 READ: Final = [
     SeriesColumn.SERIES_ID.value,
@@ -54,6 +59,7 @@ class SeriesLabels:
     metric: Names
     topic: Names
     group: Names
+    client: Names
     unreadable: tuple[str, ...]  # parts of the dictionary that are damaged
 
     def rows_of(self, series_id: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -100,6 +106,9 @@ class _Parts:
         """Add a part as a whole, or raise before anything of it is added."""
         with pq.ParquetFile(source) as opened:
             part = opened.read(columns=READ)
+        if SeriesColumn.CLIENT_ID not in part.column_names:  # an earlier version wrote it
+            nothing = pa.chunked_array([pa.nulls(len(part), pa.string())])
+            part = part.append_column(SeriesColumn.CLIENT_ID, nothing)
         ids = part.column(SeriesColumn.SERIES_ID).to_numpy()
         partitions = pc.fill_null(part.column(SeriesColumn.PARTITION).cast(pa.int32()), NONE)
         numbers = {name: self._number(name, part.column(name)) for name in TEXTS}
@@ -132,6 +141,7 @@ class _Parts:
             metric=names[SeriesColumn.METRIC],
             topic=names[SeriesColumn.TOPIC],
             group=names[SeriesColumn.GROUP],
+            client=names[SeriesColumn.CLIENT_ID],
             unreadable=unreadable,
         )
 

@@ -185,6 +185,7 @@ BASELINES: Final = Table(
     Column("topic", Text),
     Column("partition", Integer),
     Column("consumer_group", Text),
+    Column("client_id", Text),
     Column("outcome", Text, nullable=False),
     Column("reason", Text, nullable=False),
     Column("profile", Text, nullable=False),

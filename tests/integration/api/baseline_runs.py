@@ -9,7 +9,7 @@ from rules.baseline.series import Metric, Series
 from service.history.days import write_day
 from service.history.reading import MeasuredHistory
 from service.storage.baselines.publishing import publish
-from tests.baseline_run_files import DAY, Usual, write_run, write_series
+from tests.baseline_run_files import DAY, DICTIONARY, Usual, write_run, write_series
 from tests.factories import at
 from tests.integration.api.given import Api
 from tests.packed import block, history_folder
@@ -19,6 +19,12 @@ LAG, RATE = Metric.READ_COMMITTED_LAG_SECONDS, Metric.PRODUCE_RATE
 ORDERS = Series(cluster="c", metric=LAG, topic="orders", partition=3, group="billing")
 AUDIT = Series(cluster="c", metric=RATE, topic="audit_log", partition=0)
 QUIET = Series(cluster="c", metric=LAG, topic="quiet", partition=0, group="billing")
+CLIENT = Series(
+    cluster="c",
+    metric=Metric.CLIENT_RECORD_RETRY_RATE,
+    topic="refunds",
+    client_id="app/1:blue",
+)
 SERIES = (ORDERS, AUDIT, QUIET)
 NAN = float("nan")
 
@@ -38,11 +44,13 @@ def measured_orders(path: Path) -> MeasuredHistory:
 
 def publish_two_nights(api: Api, history: Path) -> None:
     """Publish run r0, then r1."""
-    write_series(history, SERIES)
+    write_series(history, SERIES, schema=DICTIONARY)
+    write_series(history, [CLIENT], part="0002")
     for night in range(2):
         level = 100.0 * night
         usual = [
             Usual(series=ORDERS, slots=336, profile="weekly", level=level, slope=0.5),
+            Usual(series=CLIENT, level=level),
             Usual(series=AUDIT, level=level, changed_at_ms=1_772_409_600_000),
             Usual(series=QUIET, slots=0, outcome="sparse", reason="mostly_zero", profile="none"),
         ]

@@ -14,6 +14,7 @@ from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
 from tests.integration.api.baseline_runs import (
     AUDIT,
+    CLIENT,
     ORDERS,
     TUESDAY,
     measured_orders,
@@ -51,7 +52,7 @@ def test_before_the_first_night_it_says_so(shell: Shell) -> None:
 
 
 def test_runs_and_series_are_listed(shell: Shell, published: None) -> None:
-    assert "2 banded, 1 sparse" in shell("baselines ls")
+    assert "3 banded, 1 sparse" in shell("baselines ls")
     runs = shell.json("baselines ls")["runs"]
     assert [(one["run_id"], one["is_current"]) for one in runs] == [("r1", True), ("r0", False)]
     told = shell("baselines ls --group billing --at", TUESDAY)
@@ -75,6 +76,16 @@ def test_a_series_is_shown_with_its_half_hours(shell: Shell, published: None) ->
     (one,) = shell.json("baselines show --topic orders")["series"]
     assert (one["series_id"], len(one["slots"])) == (str(ORDERS.series_id), 336)
     assert len(shell.json("baselines show --group billing")["series"]) == 2
+
+
+def test_a_client_of_a_topic_is_found_by_its_id(shell: Shell, published: None) -> None:
+    (named,) = shell.json("baselines ls --client-id app/*")["series"]
+    assert (named["series_id"], named["topic"]) == (str(CLIENT.series_id), "refunds")
+    told = shell("baselines show --client-id app/1:blue --topic refunds")
+    assert "client_record_retry_rate  client_id app/1:blue, topic refunds" in told
+    assert "records/s" in told
+    (orders,) = shell.json("baselines ls --topic orders")["series"]
+    assert orders["client_id"] is None
 
 
 def test_what_was_measured_is_shown_beside_what_is_usual(shell: Shell, published: None) -> None:

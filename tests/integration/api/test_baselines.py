@@ -22,6 +22,7 @@ from service.jobs.baseline_bands import BaselineBandWatch, ChosenSeries
 from service.storage.baselines.judging import JudgingBaselines
 from service.storage.baselines.reading import BaselineList, SeriesFilter
 from tests.integration.api.baseline_runs import (
+    CLIENT,
     LAG,
     ORDERS,
     QUIET,
@@ -57,7 +58,7 @@ def test_runs_are_told_newest_first(api: Api) -> None:
     newest, before = api.get("/baselines")["items"]
     assert (newest["run_id"], newest["day"], newest["is_current"]) == ("r1", "2026-03-03", True)
     assert (before["run_id"], before["is_current"], before["current_since"]) == ("r0", False, None)
-    assert (newest["series"], newest["outcomes"]) == (3, {"banded": 2, "sparse": 1})
+    assert (newest["series"], newest["outcomes"]) == (4, {"banded": 3, "sparse": 1})
     page = api.get("/baselines", limit=1)
     assert [one["run_id"] for one in page["items"]] == ["r1"]
     assert api.get("/baselines", limit=1, cursor=page["next"])["items"][0]["run_id"] == "r0"
@@ -192,7 +193,8 @@ def test_measured_values_need_history(api: Api, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("query", "topics"),
     [
-        ({}, ["audit_log", "orders", "quiet"]),
+        ({}, ["audit_log", "orders", "quiet", "refunds"]),
+        ({"client_id": "app/*"}, ["refunds"]),
         ({"topic": "audit*"}, ["audit_log"]),
         ({"topic": "auditXlog"}, []),
         ({"group": "bill*"}, ["orders", "quiet"]),
@@ -208,11 +210,12 @@ def test_series_are_chosen_by_their_labels(
 
 def test_pages_of_series_go_on_after_the_last(api: Api) -> None:
     ids, cursor = [], None
-    for _ in SERIES:
+    every = (*SERIES, CLIENT)
+    for _ in every:
         page = api.get("/baselines/series", limit=1, **({"cursor": cursor} if cursor else {}))
         ids += [int(one["series_id"]) for one in page["items"]]
         cursor = page["next"]
-    assert (ids, cursor) == (sorted(one.series_id for one in SERIES), None)
+    assert (ids, cursor) == (sorted(one.series_id for one in every), None)
 
 
 def test_going_back_is_done_once_and_written_down(api: Api) -> None:
@@ -267,7 +270,9 @@ def test_a_day_is_judged_by_what_is_published(api: Api) -> None:
     assert not np.isnan(face).any()
     assert labels.topics[labels.topic[place]] == "orders"
     assert (labels.partition[place], labels.groups[labels.group[place]]) == (3, "billing")
-    assert len(labels.topic) == run.series == 3
+    client = block.series_id.tolist().index(CLIENT.series_id)
+    assert labels.clients[labels.client[client]] == CLIENT.client_id
+    assert len(labels.topic) == run.series == 4
     sunday: list[BaselineBlock] = []
     baselines.read(run, 6, sunday.append)
     wrapped = Faces.of(sunday[0], civil_day(date(2026, 3, 8), run.time_zone)).mid[place]

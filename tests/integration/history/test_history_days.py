@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -12,12 +13,13 @@ from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from rules.baseline.layout import bucket_file, day_folder
 from rules.baseline.packed import ROW_GROUP_ROWS, SampleColumn, unpack
-from rules.baseline.series import Metric
+from rules.baseline.series import Metric, Series
 from rules.errors import StoreError
 from service.history.blocks import Block, joined
 from service.history.days import DayReader, day_bounds, day_of, days_of, write_day
 from service.history.dictionary import Dictionary
 from service.history.folder import Described, Folder, open_folder, shown_url
+from tests.baseline_run_files import DICTIONARY, write_series
 from tests.packed import STEP_MS, block, history_folder, read_series, samples_of, series
 
 pytestmark = pytest.mark.integration
@@ -174,6 +176,22 @@ def test_a_damaged_part_of_the_dictionary_is_set_aside_and_written_anew(tmp_path
     assert mended.add({1: series("a"), 2: series("b")}, 3000).new == 1
     assert (tmp_path / "aside" / "series" / part.name).exists()
     assert {series_id for series_id, _, _ in read_series(folder)} == {1, 2}
+
+
+def test_parts_of_versions_without_client_ids_are_read_beside_those_with(tmp_path: Path) -> None:
+    folder = history_folder(tmp_path)
+    client = Series(
+        cluster="c", metric=Metric.CLIENT_RECORD_RETRY_RATE, topic="orders", client_id="a/1"
+    )
+    write_series(tmp_path, [series("a")], schema=DICTIONARY)
+    both = {one.series_id: one for one in (series("a"), client)}
+    assert Dictionary(folder).add(both, 2000).new == 1
+    assert Dictionary(folder).add(both, 3000).new == 0
+    assert {series_id: one for series_id, one, _ in read_series(folder)} == both
+    other = replace(client, client_id="b")
+    assert list(Dictionary(folder).add({client.series_id: other}, 4000).collisions.values()) == [
+        other
+    ], "its client id belongs to its identity"
 
 
 def test_what_could_be_read_of_a_damaged_part_is_written_anew_with_the_rest(tmp_path: Path) -> None:

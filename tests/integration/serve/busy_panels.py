@@ -153,5 +153,6 @@ FAILING: Final[tuple[Claim[FailingProducer], ...]] = (
     Claim("tidemark-losses/15 Records given up and sent again A", _given_up, _failing),
     Claim("tidemark-losses/15 Records given up and sent again B", number(exactly(0)), _failing),
     Claim("tidemark-pipeline/16 Records that producers gave up A", _given_up, _failing),
+    Claim("tidemark-pipeline/17 Records that producers sent again A", number(exactly(0)), _failing),
     Claim("tidemark-usual/16 Records given up, of the topic A", _given_up, chosen=_failing_topic),
 )

@@ -77,6 +77,7 @@ def labels_of(series: Sequence[Series]) -> SeriesLabels:
     """Return the labels of series in their order."""
     topics = tuple(sorted({each.topic for each in series if each.topic is not None}))
     groups = tuple(sorted({each.group for each in series if each.group is not None}))
+    clients = tuple(sorted({each.client_id for each in series if each.client_id is not None}))
 
     def numbers(values: list[int]) -> np.ndarray:
         return np.array(values, np.int32)
@@ -85,8 +86,12 @@ def labels_of(series: Sequence[Series]) -> SeriesLabels:
         topic=numbers([NONE if s.topic is None else topics.index(s.topic) for s in series]),
         partition=numbers([NONE if s.partition is None else s.partition for s in series]),
         group=numbers([NONE if s.group is None else groups.index(s.group) for s in series]),
+        client=numbers(
+            [NONE if s.client_id is None else clients.index(s.client_id) for s in series]
+        ),
         topics=topics,
         groups=groups,
+        clients=clients,
     )
 
 

@@ -37,6 +37,19 @@ def test_a_series_of_the_cluster_has_no_labels() -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "client_record_retry_rate/orders/orders/1:blue",
+        'client_record_retry_rate{client_id="orders/1:blue",topic="orders"}',
+    ],
+)
+def test_a_client_is_named_in_both_notations(text: str) -> None:
+    found = parse_name(text, "c")
+    assert (found.topic, found.partition, found.client_id) == ("orders", None, "orders/1:blue")
+    assert parse_name(name_of(found), "c") == found
+
+
+@pytest.mark.parametrize(
     ("text", "reason"),
     [
         ("", Unnamed.SYNTAX),
@@ -50,6 +63,8 @@ def test_a_series_of_the_cluster_has_no_labels() -> None:
         ("produce_rate/a/2147483648", Unnamed.LABELS),
         ("produce_rate/a b/1", Unnamed.LABELS),
         ("read_committed_lag/a/0/", Unnamed.LABELS),
+        ("client_record_error_rate/a/", Unnamed.LABELS),
+        ("client_record_error_rate/a", Unnamed.LABELS),
     ],
 )
 def test_what_names_no_series_is_rejected_with_the_reason(text: str, reason: Unnamed) -> None:

@@ -264,6 +264,23 @@ def test_record_errors_are_of_a_topic(
     assert value == pytest.approx(float("nan") if rate is None else rate, nan_ok=True)
 
 
+def test_a_client_has_series_of_its_own_from_its_first_retry_on() -> None:
+    rounds = Rounds()
+
+    def found(second: float, rate: float) -> float:
+        retried = Counted(total=round(rate), increase=None, since=None, rate=rate)
+        client = reading(0.0, client="payments", retries=retried)
+        scrapes = Scrapes(is_read=True, endpoints=(endpoint_state("e"),), clients=(client,))
+        seen = rounds.make(second, scrapes=scrapes)
+        metric = Metric.CLIENT_RECORD_RETRY_RATE
+        if not np.any(seen.metric == list(Metric).index(metric)):
+            return -1.0
+        wanted = Series(cluster="c", metric=metric, topic="orders", client_id="payments")
+        return float(seen.values[seen.ids == wanted.series_id].item())
+
+    assert [found(0, 0.0), found(15, 2.0), found(30, 2.0)] == [-1.0, 2.0, 2.0]
+
+
 @pytest.mark.parametrize(
     ("transactions", "ratio"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -9,19 +10,29 @@ from typing import Final
 import pytest
 
 from rules import names
+from rules.baseline.series import Series
 from rules.catalogue import record_error_rate_high
 from rules.facts.scrapes import ClientReading, Scrapes, reporting_producers
 from rules.names import Metric
 from rules.remembering import view_of_round
 from rules.verdict import Verdict
+from service.cli.main import run
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.words import printable
+from service.history.extraction import Extraction, JudgedRound
+from service.history.series_ids import CLIENT_METRICS
 from service.metrics.scraped_counters import Labels, scraped_counters
+from service.rounds.latest import Latest
 from service.runtime.clock import utc_now
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.state import CONTROLLER_ID
 from tests.factories import snapshot
 from tests.integration.failing_producer import AGENTS_OWN, CLIENT, failing_producer
+from tests.integration.serving import serving
 from tests.integration.test_scrape_watch import wait_for, watching
+from tests.schemas import validate
+from tests.unit.service.api.given import World, service_state
 
 pytestmark = pytest.mark.integration
 
@@ -51,11 +62,12 @@ def has_failed(seen: Scrapes, topic: str | None) -> bool:
 
 
 @pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
-def test_a_java_producer_whose_records_fail_is_told_with_its_topic(
+def test_a_java_producer_whose_records_fail_is_told_with_its_topic(  # noqa: PLR0917 - fixtures
     cluster: Sandbox,
     admin: SandboxAdmin,
     new_name: Callable[[str], str],
     tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
     rules: str,
 ) -> None:
     topic = new_name("rejected")
@@ -83,6 +95,8 @@ def test_a_java_producer_whose_records_fail_is_told_with_its_topic(
             (elections,) = seen.unclean_elections
             assert elections.counted.total is not None
             check_counters(scraped_counters(seen), (CLIENT, address, topic))
+            check_list(seen, topic, address, capsys)
+            check_history(seen, topic)
     assert producer.counts.failed > 0
 
 
@@ -93,6 +107,37 @@ def check_counters(totals: Mapping[Metric, Mapping[Labels, int]], client: Labels
     errors = [labels[1:] for labels in totals[names.BROKER_REQUEST_ERRORS]]
     assert ("Produce", "INVALID_TIMESTAMP") in errors
     assert len(totals[names.UNCLEAN_ELECTIONS]) == 1
+
+
+def check_list(seen: Scrapes, topic: str, address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The API and the command list the producer by its topic, with what rose and when."""
+    world = World(latest=Latest(service_state(snapshot=snapshot(scrapes=seen))))
+    with serving(world.app()) as running:
+        server = "http://{}:{}".format(*running.address)
+        options = ["--topic", topic, "--client-id", CLIENT, "--server", server]
+        assert run(["record-errors", "ls", "--failing", *options, "-o", "json"]) == ExitCode.OK
+        document = json.loads(capsys.readouterr().out)
+        validate("record-errors ls", document)
+        (client,) = document["clients"]
+        assert (client["address"], client["state"]) == (address, "current")
+        assert client["errors"]["total"] > 0
+        assert client["errors"]["last_rise"]["until"] == client["last_rise_at"]
+        assert (client["retries"]["total"], client["retries"]["last_rise"]) == (0, None)
+        assert run(["record-errors", "ls", *options, "-o", "tsv"]) == ExitCode.OK
+        assert printable(CLIENT) in capsys.readouterr().out
+
+
+def check_history(seen: Scrapes, topic: str) -> None:
+    """The producer has series of its own, and its retries are a known zero."""
+    extraction = Extraction("c", interval_seconds=1.0)
+    samples = extraction.samples(JudgedRound(snapshot=snapshot(scrapes=seen), before=None))
+    values = dict(zip(samples.ids.tolist(), samples.values.tolist(), strict=True))
+    errors, retries = (
+        values[Series(cluster="c", metric=metric, topic=topic, client_id=CLIENT).series_id]
+        for metric in CLIENT_METRICS
+    )
+    assert errors > 0
+    assert retries == 0
 
 
 def rejections(seen: Scrapes) -> list[int]:

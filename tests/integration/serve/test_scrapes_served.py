@@ -79,6 +79,25 @@ def test_a_producer_whose_records_fail_is_found_and_a_silent_page_delays_nobody(
     assert (finding["labels"], finding["reason"]) == (labels, "records_fail")
     assert finding["evidence"]["record_errors_per_minute"] == 100
 
+    listed = served.document("/api/v1/record-errors?failing=true")
+    (client,) = listed["items"]
+    assert (client["client_id"], client["topic"], client["cluster"]) == (
+        "payments",
+        "orders",
+        "default",
+    )
+    assert (client["errors"]["total"], client["errors"]["last_rise"]["count"]) == (600, 100)
+    assert client["retries"] is None, "the page has none, which is not zero"
+    (away,) = listed["incomplete_endpoints"]
+    assert (listed["complete"], away["endpoint"]) == (False, f"{silent.url}/metrics")
+    series = "metric=client_record_error_rate&topic=orders&client_id=payments"
+
+    def measured() -> list[float]:
+        values = served.document(f"/api/v1/measured?{series}")["measured"]["values"]
+        return [row["value"] for row in values if row["value"]]
+
+    assert wait_until(lambda: bool(measured()), timeout_seconds=SEE_SECONDS), "history has it"
+
     began = monotonic()
     assert served.stop() == 0
     assert monotonic() - began < 30, "nobody waits for a page that hangs"

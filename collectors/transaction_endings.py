@@ -16,6 +16,9 @@ send them into the end: only when the end was written shows when the last marker
 So an abort before the timeout by a client of transactions v2 may be its owner's or a second
 instance's: the log does not show which. One after the timeout counts as the coordinator's; an abort by
 an owner or a second instance in the seconds before the coordinator's next check is taken for it.
+
+An initialisation is a record of its own, `Empty` with the new epoch. Where it fenced an open transaction it
+follows the end of that one as soon as the client tries again (100 ms to 1 s).
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from typing import Final
 from collectors.transaction_record import TransactionRecord, TransactionValue
 from rules.facts.identity import TopicPartition
 from rules.facts.times import EPOCH
-from rules.facts.transaction_log import Cut, EndedTransaction, Outcome
+from rules.facts.transaction_log import Cut, EndedTransaction, Initialisation, Outcome
 from rules.facts.transactions import TransactionState
 
 # Of one partition; a quarter of a million open ones over the usual 50, in some 60 MiB.
@@ -59,6 +62,7 @@ class Endings:
     def __init__(self) -> None:
         self._open: dict[str, _Open] = {}
         self._since_ms: int | None = None
+        self._initialised: list[Initialisation] = []
         self.dropped = 0  # oldest ones that had to be replaced; counted until the caller resets it
 
     def __len__(self) -> int:
@@ -69,11 +73,19 @@ class Endings:
         self._open.clear()
         self._since_ms = None
 
+    def take_initialised(self) -> tuple[Initialisation, ...]:
+        """Return the initialisations that were read since the last call."""
+        taken = tuple(self._initialised)
+        self._initialised.clear()
+        return taken
+
     def take(self, record: TransactionRecord) -> EndedTransaction | None:
         """Take the next record; return the transaction whose last marker it reports."""
         name, value = record.transactional_id, record.value
         if value is None or value.state in _NOTHING_OPEN:
             self._open.pop(name, None)
+            if value is not None and value.state is TransactionState.EMPTY:
+                self._initialised.append(_initialisation(record, value))
             return None
         if self._since_ms is None:
             self._since_ms = value.last_update_ms
@@ -140,6 +152,15 @@ class Endings:
         A coordinator writes the end again if replicas were too late to confirm the first one.
         """
         return self._since_ms is not None and start_ms > self._since_ms
+
+
+def _initialisation(record: TransactionRecord, value: TransactionValue) -> Initialisation:
+    return Initialisation(
+        transactional_id=record.transactional_id,
+        producer_id=value.producer_id,
+        producer_epoch=value.producer_epoch,
+        at=_at(value.last_update_ms if record.written_ms is None else record.written_ms),
+    )
 
 
 def _cut(begun: _Open, decision: TransactionValue) -> Cut | None:

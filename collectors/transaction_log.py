@@ -136,7 +136,12 @@ class TransactionLogReader:
             session.add_gap(GapScope.TRANSACTION_LOG, what, failure, topic=STATE_TOPIC)
         if rejected and not has_read:
             return self._report_unread(rejected[0])
-        return TransactionLog(is_read=True, ended=tuple(ended), is_whole=not failures)
+        return TransactionLog(
+            is_read=True,
+            ended=tuple(ended),
+            initialised=tuple(each for tail in tails for each in tail.endings.take_initialised()),
+            is_whole=not failures,
+        )
 
 
 def _failure_without_leader(leader: BrokerId | None) -> Failure:

@@ -82,7 +82,19 @@ class BatchesQuestion:
     requests: tuple[BatchRequest, ...]
 
 
-Question: TypeAlias = ReadableQuestion | ProducersQuestion | EpochEndQuestion | BatchesQuestion
+@dataclass(frozen=True, slots=True)
+class OwnersQuestion:
+    """Which transactional ids have these producers, if any?
+
+    Answered by `Snapshot.transactions`, whose `resolved` holds them.
+    """
+
+    producer_ids: frozenset[int]
+
+
+Question: TypeAlias = (
+    ReadableQuestion | ProducersQuestion | EpochEndQuestion | BatchesQuestion | OwnersQuestion
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +105,7 @@ class RoundRequests:
     producers: tuple[ProducersQuestion, ...]
     epoch_ends: tuple[EpochEndQuestion, ...]
     batches: tuple[BatchesQuestion, ...]
+    owners: tuple[OwnersQuestion, ...] = ()
 
 
 def by_kind(questions: Iterable[Question]) -> RoundRequests:
@@ -101,6 +114,7 @@ def by_kind(questions: Iterable[Question]) -> RoundRequests:
     producers: list[ProducersQuestion] = []
     epoch_ends: list[EpochEndQuestion] = []
     batches: list[BatchesQuestion] = []
+    owners: list[OwnersQuestion] = []
     for question in questions:
         match question:
             case ReadableQuestion():
@@ -111,6 +125,8 @@ def by_kind(questions: Iterable[Question]) -> RoundRequests:
                 epoch_ends.append(question)
             case BatchesQuestion():
                 batches.append(question)
+            case OwnersQuestion():
+                owners.append(question)
             case _:
                 assert_never(question)
     return RoundRequests(
@@ -118,4 +134,5 @@ def by_kind(questions: Iterable[Question]) -> RoundRequests:
         producers=tuple(producers),
         epoch_ends=tuple(epoch_ends),
         batches=tuple(batches),
+        owners=tuple(owners),
     )

@@ -13,6 +13,7 @@ from functools import partial
 from rules.facts.memory import Memory, advance
 from rules.facts.scrapes import reporting_producers
 from rules.facts.snapshot import Snapshot
+from rules.fencing.advance import with_fencing
 from rules.loss.incidents import assign_incidents
 from rules.loss.remembered import remember_losses
 from rules.sequence.advance import with_sequences
@@ -27,7 +28,8 @@ def view_of_round(snapshot: Snapshot, before: Memory | None) -> View:
     view = View(snapshot=snapshot, memory=memory, before=same, now=snapshot.taken_at)
     losses = assign_incidents(view, remember_losses(view))
     view = replace(view, memory=replace(memory, losses=losses))
-    return with_record_errors(with_sequences(view, partial(only_failed, snapshot)))
+    remembered = with_record_errors(with_sequences(view, partial(only_failed, snapshot)))
+    return with_fencing(remembered)
 
 
 def only_failed(snapshot: Snapshot, topic: str, since: datetime, until: datetime) -> str | None:

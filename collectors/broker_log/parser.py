@@ -1,4 +1,4 @@
-"""Reads the events about sequences and lost records out of the lines of a broker's log.
+"""Reads the events about sequences, fenced producers and lost records out of the lines of a broker's log.
 
 Nearly all lines are ordinary, so they are scanned many at a time for a few rare words; only
 lines that hold some are taken apart. Any bytes may come: nothing here raises, and the time is
@@ -15,7 +15,13 @@ from datetime import datetime, tzinfo
 from typing import Final
 
 from collectors.broker_log.parser_state import decode_state, encode_state
-from collectors.broker_log.wording import elections, rejections, replicas
+from collectors.broker_log.wording import (
+    coordinators,
+    elections,
+    rejections,
+    replicas,
+    requests,
+)
 from collectors.broker_log.wording.fields import LineUnreadableError
 from collectors.broker_log.wording.line import FirstLine, Line, broker_of
 from collectors.broker_log.wording.times import time_of
@@ -42,9 +48,14 @@ class Kind:
     is_second: bool = False  # it belongs to the line before, which has its time
 
 
-# In the order in which they are tried on one line: an exception's name only where no message that
-# is known follows it.
+# In the order in which they are tried on one line: a request before the words that a client put into
+# it, an exception's name only where no message that is known follows it.
 KINDS: Final = (
+    Kind(requests.INIT, requests.request),
+    Kind(requests.END, requests.request),
+    Kind(requests.OLD_EPOCH, requests.request),
+    Kind(requests.FENCED_PARTITION, requests.request),
+    Kind(requests.OLD_PARTITION, requests.request),
     Kind(rejections.FIRST, rejections.first_line),
     Kind(rejections.OUT_OF_ORDER, rejections.out_of_order, is_second=True),
     Kind(rejections.INVALID, rejections.invalid, is_second=True),
@@ -58,6 +69,8 @@ KINDS: Final = (
     Kind(replicas.FOLLOWER, replicas.follower),
     Kind(replicas.TRUNCATING, replicas.truncating),
     Kind(replicas.NON_MONOTONIC, replicas.non_monotonic),
+    Kind(coordinators.INITIALISED, coordinators.initialised),
+    Kind(coordinators.ROLLED_BACK, coordinators.timed_out),
     Kind(elections.SETTING, elections.setting),
     Kind(elections.UNCLEAN, elections.change),
     Kind("OutOfOrderSequenceException:", rejections.cut, is_second=True),

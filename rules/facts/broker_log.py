@@ -1,4 +1,4 @@
-"""Lines in brokers' logs about rejected sequences and lost records.
+"""Lines in brokers' logs about rejected sequences and epochs, transactional producers, and lost records.
 
 A line triggers an investigation and is never a verdict. Its time is by the broker's own clock, in the
 time zone declared for the source; what a line does not contain is None. Source: the message texts of
@@ -68,6 +68,78 @@ class EpochRejected:
     offset: int | None
     producer_epoch: int  # of the request
     current_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerLine:
+    """What a line about a producer has that is about no partition."""
+
+    origin: Origin
+
+    @property
+    def topic(self) -> str | None:
+        """Return None: it names no partition."""
+        return None
+
+    @property
+    def partition(self) -> int | None:
+        """Return None, likewise."""
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerInitialised(ProducerLine):
+    """A coordinator gave a producer id and epoch to whoever initialised a transactional id.
+
+    Older epochs of the producer id are fenced from then on. The line does not name the instance.
+    """
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionTimedOut(ProducerLine):
+    """A coordinator has aborted an open transaction because its timeout was over."""
+
+    transactional_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientInstance:
+    """A client as a broker's request log names it; a client chooses its id itself."""
+
+    client_id: str
+    host: str  # from which it is connected
+    port: int  # of its own end: another connection has another one
+    listener: str | None = None
+    software: str | None = None  # name and version, by itself (KIP-511)
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Return what a connection that is made again has in common with the one before."""
+        return self.client_id, self.host
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerRequest(ProducerLine):
+    """A request of a producer in a broker's request log: initialised, ended, or rejected as fenced.
+
+    A leader's answer to Produce has the transactional id and neither producer id nor epoch.
+    """
+
+    request: str  # Kafka's name of the API: InitProducerId
+    error: str | None  # Kafka's name; None: it succeeded
+    transactional_id: str | None
+    producer_id: int | None = None
+    # The epoch of the request; of a successful InitProducerId the one that was given.
+    producer_epoch: int | None = None
+    is_commit: bool | None = None  # EndTxn alone
+    is_own_epoch: bool = (
+        False  # InitProducerId of a producer that names its epoch to raise it (KIP-360)
+    )
+    instance: ClientInstance | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +265,9 @@ class WatermarkWentBack(PartitionLine):
 LogEvent: TypeAlias = (
     SequenceRejected
     | EpochRejected
+    | ProducerInitialised
+    | TransactionTimedOut
+    | ProducerRequest
     | IsrShrunk
     | IsrUpdated
     | UncleanChange
@@ -237,7 +312,7 @@ class BrokerLog:
 
 
 def partition_of(event: LogEvent) -> TopicPartition | None:
-    """Return the partition of an event; None where the line does not say."""
+    """Return the partition of an event; None where the line does not say, or is about none."""
     if event.topic is None or event.partition is None:
         return None
     return TopicPartition(event.topic, event.partition)

@@ -24,6 +24,12 @@ from rules.facts.episodes import (
     merge_sequences,
     sequences_with_times,
 )
+from rules.facts.fencing import (
+    FencingMemory,
+    fencing_with_times,
+    latest_fencing_time,
+    merge_fencing,
+)
 from rules.facts.group_memory import GroupMemory, advance_groups, merge_groups
 from rules.facts.lag_objectives import ObjectiveMemory, merge_objectives
 from rules.facts.last_observation import (
@@ -84,6 +90,8 @@ class Memory:
     losses: LossMemory = field(default_factory=LossMemory)
     # Advanced by `rules.sequence.advance`, which needs the rest of this memory one round later.
     sequences: SequenceMemory = field(default_factory=SequenceMemory)
+    # Advanced by `rules.fencing.advance`, likewise.
+    fencing: FencingMemory = field(default_factory=FencingMemory)
     # Advanced by `rules.objectives`, which needs the time lags of the round.
     objectives: ObjectiveMemory = field(default_factory=ObjectiveMemory.none)
     # By rows of `partitions`.
@@ -135,6 +143,7 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         ),
         losses=advance_losses(snapshot, old.losses if old else None),
         sequences=old.sequences if old else SequenceMemory(),
+        fencing=old.fencing if old else FencingMemory(),
         replication=advance_replication(snapshot.described, now, unchanged.replication),
         brokers=advance_brokers(snapshot, now, old.brokers if old else BrokerMemory()),
         taken_us=now,
@@ -236,6 +245,7 @@ def merge_stored(stored: Memory, seen: Memory) -> Memory:
         transactions=merge_transactions(stored.transactions, seen.transactions),
         losses=merge_losses(stored.losses, seen.losses),
         sequences=merge_sequences(stored.sequences, seen.sequences),
+        fencing=merge_fencing(stored.fencing, seen.fencing),
         objectives=merge_objectives(stored.objectives, seen.objectives),
         replication=merge_replication(
             stored.replication.padded(len(stored.partitions)).take(rows),
@@ -261,6 +271,7 @@ def _limit_times(memory: Memory, now_us: int) -> Memory:
     latest = max(
         latest_time(memory.transactions),
         latest_sequence_time(memory.sequences),
+        latest_fencing_time(memory.fencing),
         latest_member_time(memory.members),
         memory.brokers.latest_us,
     )
@@ -311,6 +322,7 @@ def _with_times(
         transactions=with_times(memory.transactions, change_one),
         losses=losses_with_times(memory.losses, change_one),
         sequences=sequences_with_times(memory.sequences, change_one, change),
+        fencing=fencing_with_times(memory.fencing, change_one),
         replication=memory.replication.with_times(change),
         brokers=memory.brokers.with_times(change_one),
         taken_us=change_one(memory.taken_us) if memory.taken_us else 0,

@@ -1,4 +1,4 @@
-"""Transactions that ended since the last round, read from the coordinators' own log.
+"""Transactions that ended and producers that were initialised since the last round, read from the coordinators' own log.
 
 Only `__transaction_state` shows how long a transaction took and how it ended; requests return only the
 present state. The log is read from its end on, so that earlier transactions are not here.
@@ -55,12 +55,23 @@ class EndedTransaction:
         return None if self.decided_at is None else self.ended_at - self.decided_at
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Initialisation:
+    """A transactional id got a producer epoch with which nothing was begun yet (InitProducerId)."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    at: datetime  # aware, UTC, by the coordinator's clock
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TransactionLog:
     """The transactions that ended since the last round; nothing is known where the log may not be read."""
 
     is_read: bool  # False: durations, commits and aborts are unknown, not zero
     ended: tuple[EndedTransaction, ...] = ()  # in no order across transactional ids
+    initialised: tuple[Initialisation, ...] = ()  # since the last round, in the same order
     is_whole: bool = True  # False: some partitions of it gave no answer, or were too far ahead
 
     @classmethod

@@ -11,7 +11,7 @@ active controller comes last: without one, brokers leave the request for it unan
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -49,7 +49,7 @@ from rules.facts.producers import Producers
 from rules.facts.snapshot import RoundReport, Snapshot
 from rules.facts.transaction_log import TransactionLog
 from rules.facts.transactions import Transaction, Transactions
-from rules.question import ProducersQuestion, Question, by_kind
+from rules.question import Question, RoundRequests, by_kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,7 +238,7 @@ class ClusterReader:
                 session, partitions, offsets, commits, questions.epoch_ends
             )
         placed, transactions, producers = self._transactions(
-            session, partitions, offsets, questions.producers
+            session, partitions, offsets, questions
         )
         with session.phase("batches"):
             batches = self._readers.batches.collect(
@@ -274,7 +274,7 @@ class ClusterReader:
         session: Session,
         partitions: Partitions,
         offsets: Offsets,
-        questions: Sequence[ProducersQuestion],
+        questions: RoundRequests,
     ) -> tuple[StateTopic | Failure | None, Transactions, Producers]:
         """Query the coordinators first and the leaders last: this order is the proof of hanging.
 
@@ -283,10 +283,13 @@ class ClusterReader:
         """
         with session.phase("transactions"):
             placed = self._readers.state_topic.collect(session)
-            holders = self._readers.producers.known_ids()
+            wanted = frozenset[int]().union(*(each.producer_ids for each in questions.owners))
+            holders = wanted | self._readers.producers.known_ids()
             transactions = self._readers.transactions.collect(session, placed, producer_ids=holders)
         with session.phase("producers"):
-            producers = self._readers.producers.collect(session, partitions, offsets, questions)
+            producers = self._readers.producers.collect(
+                session, partitions, offsets, questions.producers
+            )
         return placed, transactions, producers
 
     def _transaction_log(

@@ -222,7 +222,10 @@ SEQUENCES: Final[Mapping[str, tuple[Claim[SequenceTruth], ...]]] = {
 
 _SAME: Final = "its rules' findings are on the panels of committed-loss, under their own names"
 _SILENT: Final = "nothing is found, and nothing is to be shown"
+_FENCED: Final = "the findings of its rule are on the panels of timeout-fence"
 WITHOUT_VALUES: Final[Mapping[str, str]] = {
+    "zombie": _FENCED,
+    "fighting-instances": _FENCED,
     "unreplicated-loss": _SAME,
     "double-failover": _SAME,
     "unclean-without-loss": _SAME,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rules.errors import StoreError
 from rules.facts.broker_log import (
+    ClientInstance,
     EpochRejected,
     FollowerStarted,
     IsrShrunk,
@@ -20,8 +21,11 @@ from rules.facts.broker_log import (
     LogSource,
     LogTruncated,
     Origin,
+    ProducerInitialised,
+    ProducerRequest,
     SequenceForm,
     SequenceRejected,
+    TransactionTimedOut,
     UncleanChange,
     WatermarkWentBack,
 )
@@ -45,6 +49,19 @@ PARTS: dict[str, st.SearchStrategy[Any]] = {
     "isr": broker_lists,
     "elr_before": broker_lists,
     "last_known_elr_before": broker_lists,
+    "transactional_id": texts,
+    "request": texts,
+    "error": texts,
+    "is_commit": st.booleans(),
+    "is_own_epoch": st.booleans(),
+    "instance": st.builds(
+        ClientInstance,
+        client_id=texts,
+        host=texts,
+        port=int32s,
+        listener=st.none() | texts,
+        software=st.none() | texts,
+    ),
 }
 MAY_LACK = {
     SequenceRejected: (
@@ -63,6 +80,16 @@ MAY_LACK = {
     FollowerStarted: ("high_watermark", "leader"),
     LogTruncated: ("epoch", "epoch_end"),
     WatermarkWentBack: (),
+    ProducerInitialised: (),
+    TransactionTimedOut: (),
+    ProducerRequest: (
+        "error",
+        "transactional_id",
+        "producer_id",
+        "producer_epoch",
+        "is_commit",
+        "instance",
+    ),
 }
 
 

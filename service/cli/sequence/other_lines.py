@@ -13,7 +13,10 @@ from rules.facts.broker_log import (
     LogEvent,
     LogLoaded,
     LogTruncated,
+    ProducerInitialised,
+    ProducerRequest,
     SequenceRejected,
+    TransactionTimedOut,
     UncleanChange,
     WatermarkWentBack,
 )
@@ -69,13 +72,8 @@ def _row(event: LogEvent, end: int | None) -> Row:
 def explanation(event: LogEvent, end: int | None = None) -> str:
     """Return the meaning of a line as a sentence; `end` is its broker's log end offset before it."""
     match event:
-        case SequenceRejected():
-            sentence = "a batch was rejected because of its sequence"
-        case EpochRejected():
-            sentence = (
-                f"a batch of the older producer epoch {event.producer_epoch} was rejected: ordinary "
-                "once, after a client gave up a batch"
-            )
+        case SequenceRejected() | EpochRejected():
+            sentence = _describe_rejection(event)
         case IsrShrunk():
             left = ", ".join(map(str, event.isr))
             sentence = f"a leader requests an ISR of {left}, which the controller may reject"
@@ -99,9 +97,20 @@ def explanation(event: LogEvent, end: int | None = None) -> str:
                 f"the high watermark of a replica went back from {event.offset_before} to "
                 f"{event.offset}: it truncated {offsets(gone)} that it took for committed"
             )
+        case ProducerInitialised() | TransactionTimedOut() | ProducerRequest():
+            sentence = "a coordinator's line about a producer, or a request of one"
         case _:
             assert_never(event)
     return sentence
+
+
+def _describe_rejection(event: SequenceRejected | EpochRejected) -> str:
+    if isinstance(event, SequenceRejected):
+        return "a batch was rejected because of its sequence"
+    return (
+        f"a batch of the older producer epoch {event.producer_epoch} was rejected: ordinary "
+        "once, after a client gave up a batch"
+    )
 
 
 def _describe_unclean(event: UncleanChange) -> str:

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from rules.facts.broker_log import SequenceForm
 from service.sandbox.faults.fault_context import Injection
 from service.sandbox.faults.fault_run import FaultRun
+from service.sandbox.faults.fencing import make_fighting_instances, make_zombie
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.losses import (
     COMMITTED_LOSS,
@@ -141,6 +142,22 @@ _ALL: Final = (
         summary="a living owner exceeds its timeout; its next call is rejected",
         make=make_timeout_fence,
         timeout=timedelta(seconds=1),
+        rules=("producer_fenced",),
+    ),
+    Fault(
+        name="zombie",
+        summary="an older instance goes on after a newer one took the id; the request log shows it",
+        make=make_zombie,
+        takes=OF_TRANSACTIONS | {"protocol"},
+        timeout=timedelta(seconds=60),
+        rules=("producer_fenced",),
+    ),
+    Fault(
+        name="fighting-instances",
+        summary="two instances take a transactional id from each other in turns",
+        make=make_fighting_instances,
+        takes=OF_TRANSACTIONS | {"protocol"},
+        timeout=timedelta(seconds=60),
         rules=("producer_fenced",),
     ),
     Fault(

@@ -10,6 +10,7 @@ from typing import Final
 
 from collectors.state_topic import partition_of
 from rules.errors import SandboxError
+from rules.facts.fencing import FencingClass
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.transaction_log import Cut
 from rules.facts.transactions import TransactionState
@@ -120,6 +121,7 @@ def transaction_truth(  # noqa: PLR0913 - what a monitor should find, and how it
     undo: str | None = None,
     cut: Cut | None = None,
     fencing_epoch: int | None = None,
+    fencing_class: FencingClass | None = None,
 ) -> Truth:
     """Return the truth of a transaction of a producer that began at `start`."""
     where = run.where
@@ -140,6 +142,7 @@ def transaction_truth(  # noqa: PLR0913 - what a monitor should find, and how it
         producer_epoch=producer.producer_epoch,
         cut=cut,
         fencing_epoch=fencing_epoch,
+        fencing_class=fencing_class,
         start_offset=start,
         last_stable_offset=seen.last_stable_offset,
         high_watermark=seen.high_watermark,
@@ -191,7 +194,7 @@ def make_timeout_fence(run: FaultRun) -> Truth:
 
 
 def _truth(run: FaultRun, owner: RawProducer, start: int, *, cut: Cut, new_epoch: int) -> Truth:
-    _require_fenced(run, owner)
+    require_fenced(run, owner)
     return transaction_truth(
         run,
         owner,
@@ -203,7 +206,7 @@ def _truth(run: FaultRun, owner: RawProducer, start: int, *, cut: Cut, new_epoch
     )
 
 
-def _require_fenced(run: FaultRun, owner: RawProducer) -> None:
+def require_fenced(run: FaultRun, owner: RawProducer) -> None:
     """Let the old owner try all it can; a broker that takes anything of it is no fault at all."""
     attempts: dict[str, Callable[[], object]] = {
         "write": lambda: owner.produce(run.where, 1),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from rules.facts.fencing import FencingClass
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.transaction_log import Cut
 from rules.facts.transactions import TransactionState
@@ -30,6 +31,7 @@ class Truth:
     producer_epoch: int  # of the records of its transaction
     cut: Cut | None = None  # None: nobody was fenced
     fencing_epoch: int | None = None  # of the newer owner, or of the coordinator's abort
+    fencing_class: FencingClass | None = None  # where brokers' logs show it; None: not all of it
     start_offset: int  # first of its transaction on this partition
     last_stable_offset: int
     high_watermark: int
@@ -55,6 +57,7 @@ class Truth:
             "producer_epoch": self.producer_epoch,
             "cut": self.cut,
             "fencing_epoch": self.fencing_epoch,
+            "fencing_class": self.fencing_class,
             "start_offset": self.start_offset,
             "last_stable_offset": self.last_stable_offset,
             "high_watermark": self.high_watermark,

@@ -21,7 +21,10 @@ from rules.facts.broker_log import (
     LogLoaded,
     LogSource,
     LogTruncated,
+    ProducerInitialised,
+    ProducerRequest,
     SequenceRejected,
+    TransactionTimedOut,
     UncleanChange,
     WatermarkWentBack,
 )
@@ -39,6 +42,9 @@ KINDS: Final[Mapping[str, type[LogEvent]]] = {
     "follower_started": FollowerStarted,
     "log_truncated": LogTruncated,
     "watermark_went_back": WatermarkWentBack,
+    "producer_initialised": ProducerInitialised,
+    "transaction_timed_out": TransactionTimedOut,
+    "producer_request": ProducerRequest,
 }
 WORDS: Final = {kind: word for word, kind in KINDS.items()}
 

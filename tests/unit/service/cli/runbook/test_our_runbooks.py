@@ -40,7 +40,7 @@ INLINE: Final = re.compile(r"`((?:tidemark|kafka-[a-z-]+\.sh) [^`]*(?:\{|--)[^`]
 RULE_NAMES: Final = re.compile(r"\b(?:runbooks?|rules?|finding) ((?:[a-z]+_[a-z_]+(?:, | and )?)+)")
 LINK: Final = re.compile(r"\bdocs/([a-z_/-]+\.md)")
 # Files of rules that write evidence; what they import of the vocabulary (rules.facts) writes none.
-WRITERS: Final = ("rules.catalogue", "rules.loss", "rules.sequence", "rules.transactions", "rules.unusual", "rules.by_group")  # fmt: skip
+WRITERS: Final = ("rules.catalogue", "rules.fencing", "rules.loss", "rules.sequence", "rules.transactions", "rules.unusual", "rules.by_group")  # fmt: skip
 
 
 @cache

@@ -238,7 +238,7 @@ def test_a_marker_that_a_partition_does_not_take_is_told(faults: Sandbox, watch:
 
 @pytest.mark.parametrize(
     ("fault", "reason"),
-    [("second-instance", "second_instance"), ("timeout-fence", "timeout")],
+    [("second-instance", "handover"), ("timeout-fence", "coordinator_timeout")],
 )
 def test_an_owner_whose_transaction_is_cut_is_fenced(
     cluster: Sandbox, watch: Watch, fault: str, reason: str

@@ -29,8 +29,9 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.state import CONTROLLER_ID
 from tests.factories import snapshot
 from tests.integration.failing_producer import AGENTS_OWN, CLIENT, failing_producer
+from tests.integration.scrape_watching import watching
 from tests.integration.serving import serving
-from tests.integration.test_scrape_watch import wait_for, watching
+from tests.integration.test_scrape_watch import wait_for
 from tests.schemas import validate
 from tests.unit.service.api.given import World, service_state
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -19,13 +17,11 @@ from rules.facts.scrapes import (
     Scrapes,
     reporting_producers,
 )
-from service.app.feeds import scrape_watch
 from service.observe.scrape_watch import ScrapeWatch
 from service.runtime.clock import utc_now, wait_until
-from service.settings import ScrapeSettings
 from tests.integration.pages import Pages, answer, pages, sends
+from tests.integration.scrape_watching import watching
 from tests.integration.serve.scraping import job, prometheus
-from tests.unit.service.runtime.recorded_log import RecordedLog
 
 pytestmark = pytest.mark.integration
 
@@ -39,24 +35,6 @@ def page_with(errors: int, *, client: str = "payments") -> bytes:
         + f"kafka_producer_topic_record_error_total{{{labels}}} {errors}\n".encode()
         + f"kafka_producer_topic_record_retry_total{{{labels}}} {2 * errors}\n".encode()
     )
-
-
-@contextmanager
-def watching(**settings: object) -> Iterator[ScrapeWatch]:
-    """Watch endpoints twice a second, in a thread with a loop of its own, as the service does."""
-    told, stop = RecordedLog(), asyncio.Event()
-    chosen = ScrapeSettings.model_validate({"interval_seconds": 0.5, **settings})
-    watch = scrape_watch(chosen, stop, told.log)
-    assert watch is not None
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=lambda: loop.run_until_complete(watch.run()))
-    thread.start()
-    try:
-        yield watch
-    finally:
-        loop.call_soon_threadsafe(stop.set)
-        thread.join()
-        loop.close()
 
 
 def wait_for(watch: ScrapeWatch, condition: Callable[[Scrapes], bool]) -> Scrapes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from rules.facts.scrapes import Scrapes
 from rules.verdict import Verdict
 from service.observe.cluster_reader import ClusterReader, Scope
 from service.observe.feeds import LogFeed
@@ -17,7 +18,12 @@ UNTIL_SECONDS = 180.0
 class Watch:
     """A watcher that makes rounds by hand, in the rhythm of a service with a short interval."""
 
-    def __init__(self, reader: ClusterReader, feeds: Sequence[LogFeed] = ()) -> None:
+    def __init__(
+        self,
+        reader: ClusterReader,
+        feeds: Sequence[LogFeed] = (),
+        scrapes: Callable[[], Scrapes] = Scrapes.unread,
+    ) -> None:
         self._watcher = Watcher(
             "default",
             reader,
@@ -25,6 +31,7 @@ class Watch:
             utc_now=utc_now,
             monotonic=monotonic,
             feeds=feeds,
+            scrapes=scrapes,
         )
         self.rounds: list[WatchedRound] = []
 

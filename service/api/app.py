@@ -43,6 +43,7 @@ from service.api.silences.routes import silences_router
 from service.api.status.health import health_routes
 from service.api.status.metrics import metrics_routes
 from service.api.status.status import status_router
+from service.api.transactions.fencing import fencing_router
 from service.api.transactions.routes import transactions_router
 from service.runtime.events import Event
 
@@ -94,6 +95,7 @@ def _api(sources: Sources) -> APIRouter:
         groups_router(sources),
         partitions_router(sources),
         transactions_router(sources),
+        fencing_router(sources),
         losses_router(sources, open_list),
         sequences_router(sources),
         record_errors_router(sources),

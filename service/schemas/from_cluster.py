@@ -19,6 +19,7 @@ from service.api.losses.models import LossClass, LossIncident
 from service.schemas.forms import Form, compose, list_of, picked
 from service.views.cluster import Broker, GroupDescription, SnapshotGap
 from service.views.doctor import Doctor
+from service.views.fencing import Fencing
 from service.views.members import UnownedPartition
 from service.views.model import Model
 from service.views.sequences import ExplainedRejections, LeaderChange, SequenceEvent
@@ -170,6 +171,9 @@ FROM_CLUSTER: Final[Mapping[str, Form]] = {
         described=DescribedTransaction | None,
         error=list[str],
         transactions=list[Transaction],
+        fencing=Annotated[
+            list[Fencing] | None, Field(description="null: no running Tidemark was queried")
+        ],
         gaps=list[SnapshotGap],
     ),
 }

@@ -2,8 +2,9 @@
 
 Nothing above info but two things that are true, and only where an instance has been killed:
 
-- `producer_fenced`. A killed instance leaves its transaction open; its successor takes the
-  transactional id over, or the timeout is over, and the coordinator aborts what was open.
+- `producer_fenced` with the reason `coordinator_timeout`. A killed instance leaves its transaction open, and
+  the coordinator aborts it when the timeout is over. A successor that takes the transactional id over before is
+  a handover, which is info; nobody is a zombie, and no two instances fight.
 - `read_committed_consumers_blocked` with the reason `overdue`. Nobody took the transactional id over
   before the timeout: who reads the output has waited for it a minute or longer, and waits until the
   coordinator observations the next time. Where a successor is there in time nothing is said.
@@ -18,7 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-FENCED: Final = "producer_fenced"
+FENCED: Final = ("producer_fenced", "coordinator_timeout")
 BLOCKED: Final = ("read_committed_consumers_blocked", "overdue")
 # Of an event in the service's log, what is not of its subject.
 NO_LABELS: Final = frozenset(
@@ -62,7 +63,7 @@ def false_alarms(said: Sequence[Said], *, kills: int) -> list[Said]:
 
 def follows_a_kill(one: Said) -> bool:
     """Whether it is what a killed instance leads to."""
-    return one.rule == FENCED or (one.rule, one.reason) == BLOCKED
+    return (one.rule, one.reason) in (FENCED, BLOCKED)
 
 
 def by_rule(said: Iterable[Said]) -> str:

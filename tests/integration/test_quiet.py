@@ -33,6 +33,7 @@ IS_QUICK: Final = "QUIET_SECONDS" not in os.environ
 QUIET_SECONDS: Final = QUICK_SECONDS if IS_QUICK else float(os.environ["QUIET_SECONDS"])
 ROUND_SECONDS: Final = 2.0
 OUT_OF_SYNC: Final = "partition_under_min_isr"
+RESTARTED: Final = ("handover", "coordinator_timeout")  # what a client beyond use leads to
 OUT_WITHIN: Final = timedelta(seconds=30)  # before the round that found it, which may be slow
 MOVE_SECONDS: Final = 180.0  # a restart has just happened
 
@@ -78,6 +79,9 @@ def test_healthy_load_breaches_nothing(
         settings={
             "KAFKA__REQUEST_TIMEOUT_SECONDS": "2",
             "BROKER_LOGS__FILES": json.dumps(log_files_of(faults)),
+            "SCRAPES__PAGES": ",".join(
+                faults.metrics_url(node.id) for node in faults.state.brokers
+            ),
         },
     )
     reader = make_reader()
@@ -122,7 +126,7 @@ def is_true(finding: Document, cluster: Sandbox, crashes: Sequence[int]) -> bool
     labels = finding["labels"]
     match finding["rule"]:
         case "producer_fenced":
-            return any(crashes)
+            return any(crashes) and finding["reason"] in RESTARTED
         case rule if rule == OUT_OF_SYNC:
             since = datetime.fromisoformat(finding["since"])
             times = when_sole_in_sync(cluster, labels["topic"], labels["partition"])

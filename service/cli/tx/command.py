@@ -5,12 +5,14 @@ It queries the cluster, never the database. Only click is imported at the top: t
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import click
 
 from rules.transactions.classes import TransactionClass
 from service.cli.options.kafka_options import kafka_options, open_reader
+from service.cli.server.server_options import optional_server_options
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.formats import output_option
 from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex, TransactionalId
@@ -85,23 +87,28 @@ def ls(**options: Any) -> int:
 @command.command()
 @click.argument("transactional_id", type=TransactionalId())
 @output_option
+@optional_server_options
 @kafka_options
 def show(transactional_id: str, **options: Any) -> int:
     """Show one transactional id, even if it has no open transaction.
 
     Shows per partition where its transaction begins, the last stable offset, the high watermark and
-    which groups it blocks; then what will happen and what to do. Exits with 6 if no coordinator
-    knows the id, with 1 if it could not be described.
+    which groups it blocks; then what will happen and what to do. With the address of a running
+    Tidemark also who fenced its producers in the last day: a zombie, another instance, its timeout.
+    Exits with 6 if no coordinator knows the id, with 1 if it could not be described.
 
     \b
     Examples:
       tidemark tx show payments-7 --bootstrap-servers broker-1:9092
+      tidemark tx show payments-7 --server http://127.0.0.1:8780
       tidemark tx show payments-7 -o json | jq .described.state
     """  # noqa: D301 - see above
     from service.cli.tx import showing  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.tx.fencing import fetch_fencing  # noqa: PLC0415 - same
 
     with open_reader(options) as (reader, _settings):
         shown = showing.fetch(reader, transactional_id)
+    shown = replace(shown, fencing=fetch_fencing(options, shown.transactional_id))
     print_answer(showing.document(shown), showing.render(shown), options)
     for line in showing.error(shown):
         click.echo(f"tidemark: {printable(line)}", err=True)

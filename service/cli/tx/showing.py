@@ -21,6 +21,7 @@ from service.cli.terminal.formats import is_interactive
 from service.cli.terminal.parts import Part, not_seen
 from service.cli.terminal.typed_names import complete_name, similar_names
 from service.cli.tx.choosing import cluster_row
+from service.cli.tx.fencing import FencingAnswer, render_fencing
 from service.cli.tx.observing import ClusterObserver, ObservedRounds, observe_at_once
 from service.cli.tx.tables import render_description, render_details
 from service.observe.watch import SnapshotSource
@@ -30,6 +31,7 @@ from service.views.transactions import DescribedTransaction, transaction_rows
 
 # A transaction may begin or end between the rounds and the description of its id.
 OBSERVATIONS: Final = 2
+NOT_QUERIED: Final = FencingAnswer()
 
 
 class Source(SnapshotSource, Protocol):
@@ -48,6 +50,7 @@ class Shown:
     listing: Listing
     described: Transaction | Failure | None  # None: no coordinator knows it
     entries: tuple[ListedTransaction, ...]
+    fencing: FencingAnswer = NOT_QUERIED
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
@@ -110,6 +113,7 @@ def render(shown: Shown) -> Iterator[Part]:
         yield from render_details(shown.listing, entry)
     if isinstance(shown.described, Transaction) and not shown.entries:
         yield from render_description(shown.described, shown.listing.view.now)
+    yield from render_fencing(shown.fencing.rows or ())
     yield from not_seen(f"{gap.what}: {gap.why}" for gap in shown.gaps)
 
 
@@ -122,6 +126,8 @@ def error(shown: Shown) -> Iterator[str]:
         near = similar_names(name, _listed_ids(shown))
         meant = f"; open transactions have similar ids: {', '.join(near)}" if near else ""
         yield f"no coordinator knows transactional id {name!r}{meant}"
+    if shown.fencing.error is not None:
+        yield shown.fencing.error
 
 
 def exit_code(shown: Shown) -> ExitCode:
@@ -130,6 +136,8 @@ def exit_code(shown: Shown) -> ExitCode:
         return ExitCode.INCOMPLETE
     if shown.described is None and not shown.entries:
         return ExitCode.NOTHING_MATCHED
+    if shown.fencing.error is not None:
+        return ExitCode.INCOMPLETE
     is_sure = not shown.gaps and all(entry.unknown_reason is None for entry in shown.entries)
     return ExitCode.OK if is_sure else ExitCode.INCOMPLETE
 
@@ -143,6 +151,7 @@ def document(shown: Shown) -> Row:
         "described": _describe(described).to_row() if isinstance(described, Transaction) else None,
         "error": list(error(shown)),
         "transactions": transaction_rows(shown.listing, shown.entries),
+        "fencing": None if shown.fencing.rows is None else list(shown.fencing.rows),
         "gaps": SnapshotGap.rows_of(shown.gaps),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ def said(rule: str, severity: str, subject: str = "a", reason: str = "any") -> S
     return Said(rule, severity, reason, (("transactional_id", subject),))
 
 
-FENCED = said("producer_fenced", "warning")
+FENCED = said("producer_fenced", "warning", reason="coordinator_timeout")
+ZOMBIE = said("producer_fenced", "warning", reason="zombie")
 WAITED = said("read_committed_consumers_blocked", "warning", reason="overdue")
 HANGS = said("read_committed_consumers_blocked", "warning", reason="hanging")
 
@@ -24,7 +26,10 @@ HANGS = said("read_committed_consumers_blocked", "warning", reason="hanging")
         pytest.param([], 0, [], id="silence"),
         pytest.param([said("duplicates_possible", "info")], 0, [], id="info is no alarm"),
         pytest.param([FENCED], 1, [], id="what a kill left open was cut"),
-        pytest.param([FENCED, said("producer_fenced", "warning", "b")], 1, [], id="of two ids"),
+        pytest.param(
+            [FENCED, replace(FENCED, subject=(("transactional_id", "b"),))], 1, [], id="of two ids"
+        ),
+        pytest.param([ZOMBIE], 1, [ZOMBIE], id="a killed instance is no zombie"),
         pytest.param([FENCED], 0, [FENCED], id="nobody was killed"),
         pytest.param([WAITED, FENCED], 1, [], id="readers waited for what was cut"),
         pytest.param([WAITED], 0, [WAITED], id="readers waited for nobody who was killed"),

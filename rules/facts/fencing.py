@@ -158,7 +158,7 @@ class ReportedFencing:
     reported_us: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, weakref_slot=True)
 class FencingEpisode:
     """One transactional id, or one producer id where no transactional id is known."""
 

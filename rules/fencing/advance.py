@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from rules.facts.column import replace_fields
 from rules.facts.fencing import (
     FencingClass,
     FencingEpisode,
@@ -57,7 +58,10 @@ def advance_fencing(view: View) -> FencingMemory:
     now = gathered.now_us
     for key in gathered.touched & gathered.open.keys():
         episode = gathered.open[key]
-        gathered.open[key] = _report(replace(episode, verdict=classify(episode)), now)
+        verdict = classify(episode)
+        if verdict != episode.verdict:
+            episode = replace_fields(episode, verdict=verdict)
+        gathered.open[key] = _report(episode, now)
     memory = replace(before, aborts=gathered.aborts, counted_us=judged, waiting=rises)
     if not gathered.open and not before.ended:
         return replace(memory, open={})
@@ -75,7 +79,7 @@ def _report(episode: FencingEpisode, now_us: int) -> FencingEpisode:
         rejections=episode.rejections,
         reported_us=now_us,
     )
-    return replace(episode, reported=reported)
+    return replace_fields(episode, reported=reported)
 
 
 def _has_more(episode: FencingEpisode, before: ReportedFencing, now_us: int) -> bool:
@@ -100,7 +104,7 @@ def _retire(
         over, remaining = [*over, *remaining[:-MAX_OPEN]], remaining[-MAX_OPEN:]
     oldest = now_us - ENDED_KEPT // MICROSECOND
     ended = [each for each in memory.ended if (each.ended_us or now_us) > oldest]
-    ended += [replace(each, ended_us=now_us) for each in over]
+    ended += [replace_fields(each, ended_us=now_us) for each in over if _is_kept(each)]
     retained = ended
     if len(ended) > MAX_ENDED:
         places = sorted(range(len(ended)), key=lambda place: _importance(ended[place]))
@@ -111,6 +115,12 @@ def _retire(
         ended=tuple(retained),
         dropped=memory.dropped + len(ended) - len(retained),
     )
+
+
+def _is_kept(episode: FencingEpisode) -> bool:
+    """Whether an episode is of use when it is over: a restart that cut nothing is not."""
+    is_restart = episode.verdict.class_ is FencingClass.HANDOVER
+    return not is_restart or episode.cut_count > 0
 
 
 def _importance(episode: FencingEpisode) -> tuple[int, int]:

@@ -21,7 +21,6 @@ from rules.errors import StoreError
 from rules.facts.broker_memory import BrokerMemory
 from rules.facts.column import Column
 from rules.facts.episodes import SequenceMemory
-from rules.facts.fencing import FencingMemory
 from rules.facts.group_memory import GroupMemory
 from rules.facts.identity import TopicId
 from rules.facts.lag_objectives import MINUTES, ObjectiveMemory
@@ -49,7 +48,7 @@ from service.storage.formats.arrays import (
 )
 from service.storage.formats.brokers import brokers_of, plain_brokers
 from service.storage.formats.commits import commits_of, put_commits
-from service.storage.formats.fencing import fencing_of, plain_fencing
+from service.storage.formats.fencing import fencing_of, put_fencing
 from service.storage.formats.former_names import present_names
 from service.storage.formats.live_scoring import put_scoring, read_scoring
 from service.storage.formats.loss import losses_of, plain_elections, plain_losses, with_elections
@@ -71,7 +70,6 @@ GROUPS: Final = "group.names"
 LOSSES: Final = "losses"
 ELECTIONS: Final = "losses.elections"
 SEQUENCES: Final = "sequences"
-FENCING: Final = "fencing"
 OBJECTIVES: Final = "objectives"
 LOG_POSITIONS: Final = "log_positions"
 OUTCOMES: Final = "transaction.outcomes"
@@ -194,7 +192,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     into[ELECTIONS] = text_of(plain_elections(memory.losses))
     into[SEQUENCES] = text_of(plain_sequences(memory.sequences))
     put_columns(into, "leadership", leaderships)
-    into[FENCING] = text_of(plain_fencing(memory.fencing))
+    put_fencing(into, memory.fencing)
     _put_objectives(into, memory.objectives)
     rows = len(memory.partitions)
     replication = replace(memory.replication.padded(rows), first_seen_us=Column.absent(rows))
@@ -227,7 +225,7 @@ def _memory(arrays: Arrays) -> Memory:
         ),
         losses=_losses(arrays),
         sequences=_sequences(arrays, of_leaderships),
-        fencing=fencing_of(read_text(arrays[FENCING])) if FENCING in arrays else FencingMemory(),
+        fencing=fencing_of(arrays),
         objectives=_objectives(arrays),
         replication=_replication(arrays, len(own)),
         brokers=brokers_of(read_text(arrays[BROKERS])) if BROKERS in arrays else BrokerMemory(),

@@ -10,6 +10,7 @@ import pytest
 
 from collectors.transaction_endings import MAX_REMEMBERED, Endings
 from collectors.transaction_record import TransactionRecord
+from rules.facts.times import EPOCH
 from rules.facts.transaction_log import Cut, EndedTransaction, Outcome
 from rules.facts.transactions import TransactionState
 from tests.unit.collectors.transaction_records import NOON_MS, value
@@ -242,3 +243,13 @@ def test_who_goes_on_needs_no_room() -> None:
 
 def test_an_end_without_a_begin_is_none() -> None:
     assert Endings().take(record(COMMITTED, start_ms=None)) is None
+
+
+def test_an_initialisation_is_reported_once_with_its_epoch() -> None:
+    endings = Endings()
+    aborted = (ONGOING, 3, 0, 0), (PREPARE_ABORT, 4, 2, 10), (ABORTED, 4, 2, 15)
+    ended(*aborted, (EMPTY, 5, 2, 120), endings=endings)
+    [initialised] = endings.take_initialised()
+    assert (initialised.transactional_id, initialised.producer_epoch) == ("payments", 5)
+    assert (initialised.at - EPOCH) // timedelta(milliseconds=1) == NOON_MS + 120
+    assert endings.take_initialised() == ()

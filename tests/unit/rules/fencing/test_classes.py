@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any, cast
 
@@ -420,10 +420,18 @@ def restarted(memory: Memory) -> Memory:
     return read
 
 
+def comparable(memory: Memory) -> dict[str, Any]:
+    """Return all that is remembered as values that are equal where they say the same."""
+    known = memory.fencing
+    others = {"aborts": known.aborts, "counted": dict(known.counted_us), "waiting": known.waiting}
+    return {**others, **{each.id: asdict(each) for each in known.episodes}}
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_a_restart_after_every_round_changes_nothing(name: str) -> None:
     rounds = CASES[name].rounds
-    assert play(rounds, between=restarted).memory.fencing.open == play(rounds).memory.fencing.open
+    stayed, again = play(rounds).memory, play(rounds, between=restarted).memory
+    assert comparable(again) == comparable(stayed)
 
 
 def finding_of(view: View, label: str = "transactional_id") -> Finding:
@@ -516,16 +524,30 @@ def test_the_coordinators_are_asked_whose_producer_was_rejected() -> None:
     assert producer_fenced.judge(play((observed(),))).questions == ()
 
 
-def test_episodes_are_bounded_and_kept_for_a_day() -> None:
-    many = [
-        replace(begun(1, 2), transactional_id=f"app-{number}", producer_id=number)
-        for number in range(1200)
+def many(count: int, *, is_cut: bool) -> TransactionLog:
+    """Return so many restarts, each of an id of its own."""
+    names = [f"app-{number}" for number in range(count)]
+    cuts = [replace(abort(1, 0, cut=Cut.TIMEOUT), transactional_id=name) for name in names]
+    starts = [
+        replace(begun(2, 2), transactional_id=name, producer_id=number)
+        for number, name in enumerate(names)
     ]
-    view = play((observed(transaction_log=state(*many)),))
+    return state(*(cuts if is_cut else ()), *starts)
+
+
+def test_episodes_are_bounded_and_kept_for_a_day() -> None:
+    view = play((observed(transaction_log=many(1200, is_cut=True)),))
     assert (len(view.memory.fencing.open), len(view.memory.fencing.ended)) == (1000, 200)
-    assert restarted(view.memory).fencing.open == view.memory.fencing.open
-    later = snapshot(taken_at=at(0) + timedelta(hours=26), transaction_log=state())
+    assert comparable(restarted(view.memory)) == comparable(view.memory)
     hour = snapshot(taken_at=at(0) + timedelta(hours=1.5), transaction_log=state())
     memory = view_of_round(hour, view.memory).memory
     assert (len(memory.fencing.open), len(memory.fencing.ended)) == (0, 1000)
+    later = snapshot(taken_at=at(0) + timedelta(hours=26), transaction_log=state())
     assert view_of_round(later, memory).memory.fencing.episodes == ()
+
+
+def test_restarts_that_cut_nothing_are_not_kept_when_they_are_over() -> None:
+    view = play((observed(transaction_log=many(10, is_cut=False)),))
+    assert len(view.memory.fencing.open) == 10
+    hour = snapshot(taken_at=at(0) + timedelta(hours=1.5), transaction_log=state())
+    assert view_of_round(hour, view.memory).memory.fencing.episodes == ()

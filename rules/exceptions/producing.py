@@ -1,0 +1,409 @@
+"""Errors of sending records: sequences, time limits, sizes, buffers, replicas.
+
+A retriable error that reaches the application is final: the client has tried until delivery.timeout.ms. Source:
+`Sender` and `KafkaProducer` of Kafka 2.5 to 4.4, `rdkafka_request.c` of librdkafka 2.16, kafka-verified runs on 4.1.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rules.exceptions.meaning import (
+    ABORT,
+    BOTH_RETRIABLE,
+    FAILS,
+    FAILS_OR_ABORT,
+    FATAL,
+    RETRIABLE,
+    Meaning,
+    Next,
+    Records,
+    Role,
+    Table,
+    always,
+    table,
+    when,
+)
+from rules.exceptions.transactions import (
+    ABORT_TIMED_OUT,
+    COMMIT_TIMED_OUT,
+    INIT_TIMED_OUT,
+    OFFSETS_TIMED_OUT,
+)
+from rules.facts.application_log import Operation, Part
+
+_P: Final = Part.PRODUCER
+_FATE: Final = (
+    "Lost if it was never written and nobody sends it again; duplicated if it was written and the "
+    "application sends it again."
+)
+_ABORTED: Final = (
+    "An aborted transaction is not visible to read_committed; process its input again."
+)
+
+OUT_OF_ORDER: Final = Meaning(
+    id="out_of_order_sequence",
+    title="a batch does not follow the last one that the leader has of this producer",
+    explanation=(
+        "Either batches arrived in another order, and the retry heals it; or records that were "
+        "acknowledged are gone from the log. The client's error does not decide which."
+    ),
+    java=FAILS_OR_ABORT,
+    librdkafka=(FATAL, FATAL),
+    broker=(RETRIABLE, ABORT),
+    records=Records.UNKNOWN,
+    condition=(
+        "Neither if the missing records arrive or the batch was a repeated one; lost if they had been "
+        "acknowledged and the leader changed uncleanly in between."
+    ),
+    in_transaction=Records.NEITHER,
+    condition_in_transaction=(
+        "Nothing of this transaction becomes visible after its abort; whether earlier committed records "
+        "are gone, the partition's history decides."
+    ),
+    while_retried=Records.UNKNOWN,
+    action="Do not decide by this error: look for a loss on the partition. Send failed records again only if duplicates do no harm.",
+    check="The line with 'incoming seq. number' in the log of the broker that led the partition; unclean elections, truncations.",
+    next=(Next.LOSS, Next.SEQUENCE),
+    part=_P,
+)
+OVERTAKEN: Final = Meaning(
+    id="batch_overtaken",
+    title="a batch arrived before the first one of its transaction",
+    explanation="Batches arrived in another order; the retry heals it. A producer whose state was lost gives the same line.",
+    java=(None, RETRIABLE),
+    records=Records.UNKNOWN,
+    condition="Neither while it heals, which is usual; not known if the same line comes again and again.",
+    action="Nothing, unless it repeats for the same producer at the same offset.",
+    check="Whether the line repeats with the same numbers.",
+    next=(Next.SEQUENCE,),
+    part=_P,
+)
+REPEATED: Final = Meaning(
+    id="batch_repeated",
+    title="a batch was sent again that is in the log already",
+    explanation="Its sequence is not above the last one: a late retry of something that the leader has, and has forgotten.",
+    java=FAILS_OR_ABORT,
+    broker=(RETRIABLE, ABORT),
+    records=Records.NEITHER,
+    condition="It is in the log; duplicated only if the application sends the failed records again.",
+    action="Nothing against a loss; look whether the application repeats failed sends.",
+    check="A leader change shortly before.",
+    next=(Next.SEQUENCE,),
+    part=_P,
+)
+DUPLICATE: Final = Meaning(
+    id="duplicate_sequence",
+    title="the leader has this batch already: it is written",
+    explanation="An error by name only; Java and librdkafka count it as success.",
+    java=FAILS_OR_ABORT,
+    records=Records.NEITHER,
+    condition="Written once; duplicated if the application sends it again.",
+    action="Do not send it again.",
+    check="Whether the application repeats failed sends.",
+    part=_P,
+)
+UNKNOWN_PRODUCER: Final = Meaning(
+    id="unknown_producer_id",
+    title="the leader has forgotten this producer",
+    explanation=(
+        "Brokers up to 2.4 answer so when all records of the producer were deleted by retention. Newer "
+        "ones accept the batch; clients from 2.5 on go on by themselves."
+    ),
+    java=FAILS_OR_ABORT,
+    librdkafka=(RETRIABLE, ABORT),
+    records=Records.NEITHER,
+    condition="This record was not written; send it again, or abort the transaction. It is no proof of a loss.",
+    action="Send again, or abort. Upgrade brokers to 2.5 or later, or lengthen the topic's retention.",
+    check="The topic's retention against how long the producer was idle.",
+    next=(Next.TOPIC,),
+    part=_P,
+)
+BATCHES_GIVEN_UP: Final = Meaning(
+    id="epoch_raised_after_timeouts",
+    title="the client gave batches up after their time limit, and raised its epoch itself",
+    explanation="Its batches expired before; the gap in the sequence is the client's own, not a loss at the broker.",
+    java=(RETRIABLE, None),
+    records=Records.UNKNOWN,
+    condition="Of the batches that expired before: lost if not written and not sent again.",
+    action="Look at the batches that expired, which were reported to the application.",
+    check="'Expiring ... record(s)' before this line.",
+    next=(Next.PARTITION,),
+    role=Role.CONSEQUENCE,
+    part=_P,
+)
+EPOCH_RAISED: Final = Meaning(
+    id="epoch_raised",
+    title="an idempotent producer raised its own epoch",
+    explanation=(
+        "After OUT_OF_ORDER_SEQUENCE_NUMBER a Java client does so when it found a real gap: records that it "
+        "had sent and that were acknowledged are missing at the leader. After a time limit it is harmless."
+    ),
+    java=(RETRIABLE, None),
+    records=Records.UNKNOWN,
+    condition="Acknowledged records may be lost if OUT_OF_ORDER_SEQUENCE_NUMBER came just before; the application is never notified.",
+    action="Look for a loss on the partition of the line before.",
+    check="The client's lines just before; unclean elections and truncations of that partition.",
+    next=(Next.LOSS,),
+    part=_P,
+)
+EXPIRED: Final = Meaning(
+    id="batch_expired",
+    title="records were not acknowledged within delivery.timeout.ms, and were given up",
+    explanation=(
+        "The client's own retries are over, so it is final although the class is a retriable one. Whether "
+        "a leader wrote the records is not known."
+    ),
+    java=FAILS_OR_ABORT,
+    records=Records.UNKNOWN,
+    condition=_FATE,
+    in_transaction=Records.NEITHER,
+    condition_in_transaction=_ABORTED,
+    action="Mend the connection or the leader. Send again only if duplicates do no harm; in a transaction, abort and begin again.",
+    check="The leader and the in-sync replicas of the partition at that time; whether the records are in the log.",
+    next=(Next.PARTITION, Next.LOSS),
+    part=_P,
+)
+NO_METADATA: Final = Meaning(
+    id="metadata_timed_out",
+    title="send() found no metadata of the topic within max.block.ms",
+    explanation="The topic does not exist, may not be described, or no broker can be reached. Nothing was sent.",
+    java=FAILS_OR_ABORT,
+    records=Records.NEITHER,
+    condition="The record never left the client: sending again cannot duplicate it. It is lost only if the application drops it.",
+    action="Create the topic, grant DESCRIBE, or mend bootstrap.servers; send again. In a transaction, abort first.",
+    check="Whether the topic exists, the permission, and the addresses.",
+    next=(Next.TOPIC, Next.CONNECTION),
+    part=_P,
+)
+NO_BUFFER: Final = Meaning(
+    id="buffer_exhausted",
+    title="the producer's buffer stayed full: the record was not accepted",
+    explanation="Records come faster than brokers take them, for longer than max.block.ms.",
+    java=FAILS_OR_ABORT,
+    records=Records.LOST,
+    condition="Only if the application drops the record; it was never sent, so sending again cannot duplicate it.",
+    action="Slow down or wait, then send again; find out why brokers are slow.",
+    check="buffer.memory (librdkafka: queue.buffering.max.messages), and the leaders of the topic.",
+    next=(Next.PARTITION,),
+    part=_P,
+)
+TOO_LARGE: Final = Meaning(
+    id="record_too_large",
+    title="a record is larger than allowed",
+    explanation="Above the producer's max.request.size (it was not sent), or above the topic's max.message.bytes (it was rejected).",
+    java=FAILS_OR_ABORT,
+    records=Records.LOST,
+    condition="This record only, if the application goes on without it; it was not written, so nothing is duplicated.",
+    action="Make the record smaller, or raise both limits. Sending it again unchanged fails again.",
+    check="max.request.size and the topic's max.message.bytes.",
+    next=(Next.TOPIC,),
+    part=_P,
+)
+REJECTED: Final = Meaning(
+    id="record_rejected",
+    title="the broker rejected the record for what it contains",
+    explanation="No key on a compacted topic, a timestamp out of range, damage on the way, or a rule of the broker.",
+    java=FAILS_OR_ABORT,
+    records=Records.LOST,
+    condition="This record only, if the application goes on without it; it was not written.",
+    action="Mend the record; sending it again unchanged fails again. Damage on the way is retried by the client.",
+    check="The topic's cleanup.policy and message.timestamp settings.",
+    next=(Next.TOPIC,),
+    part=_P,
+)
+SERIALIZATION: Final = Meaning(
+    id="serialization_failed",
+    title="the record could not be serialized: it never reached the producer",
+    explanation="The value or key does not fit the serializer. An open transaction is not marked as failed by it.",
+    java=(FAILS, FAILS),
+    records=Records.LOST,
+    condition="This record, if the code goes on: a commit would succeed without it.",
+    action="Mend the data or the serializer; abort the transaction if the record belongs to it.",
+    check="key.serializer, value.serializer and the schema.",
+    part=_P,
+)
+NOT_ENOUGH_REPLICAS: Final = Meaning(
+    id="not_enough_replicas",
+    title="fewer replicas are in sync than min.insync.replicas",
+    explanation="The leader rejects writes with acks=all. Clients try again until delivery.timeout.ms.",
+    java=FAILS_OR_ABORT,
+    broker=BOTH_RETRIABLE,
+    records=Records.UNKNOWN,
+    condition="The last attempt wrote nothing, an earlier one may have. " + _FATE,
+    in_transaction=Records.NEITHER,
+    condition_in_transaction=_ABORTED,
+    action="Bring the brokers back that hold the other replicas.",
+    check="The in-sync replicas of the partition, and which brokers are down.",
+    next=(Next.PARTITION,),
+    part=_P,
+)
+AFTER_APPEND: Final = Meaning(
+    id="not_enough_replicas_after_append",
+    title="records were written, but to fewer replicas than min.insync.replicas",
+    explanation="The leader has them; the in-sync replicas became too few meanwhile.",
+    java=FAILS_OR_ABORT,
+    broker=BOTH_RETRIABLE,
+    records=Records.UNKNOWN,
+    condition="Lost if that leader fails before they are replicated; duplicated if the application sends them again.",
+    in_transaction=Records.NEITHER,
+    condition_in_transaction=_ABORTED,
+    action="Bring the other replicas back before anything else; do not restart the leader. Send again only if duplicates do no harm.",
+    check="The in-sync replicas of the partition.",
+    next=(Next.PARTITION, Next.LOSS),
+    part=_P,
+)
+VERIFICATION: Final = Meaning(
+    id="transaction_not_verified",
+    title="a leader could not ask the transaction coordinator about this write",
+    explanation="NOT_ENOUGH_REPLICAS stands for it because clients retry that; replicas are not the reason.",
+    java=(None, ABORT),
+    broker=(None, RETRIABLE),
+    records=Records.NEITHER,
+    condition="Nothing was written by this attempt.",
+    action="Wait for the coordinator; see the underlying error.",
+    check="The coordinator of the transactional id, and __transaction_state.",
+    next=(Next.TRANSACTION,),
+    part=_P,
+)
+PURGED: Final = Meaning(
+    id="purged",
+    title="queued records were dropped by an abort or a purge",
+    explanation="A consequence of abort_transaction() or purge(): look for what led to it.",
+    java=FAILS_OR_ABORT,
+    records=Records.NEITHER,
+    condition="In an aborted transaction; lost if purge() was called outside of one.",
+    action="Find the first error before it, and treat that one.",
+    check="The lines of the same client before this one.",
+    role=Role.CONSEQUENCE,
+    part=_P,
+)
+PURGED_IN_FLIGHT: Final = Meaning(
+    id="purged_in_flight",
+    title="sent records were dropped before they were answered",
+    explanation="A consequence of an abort, a purge or a close: the broker may have written them.",
+    java=FAILS_OR_ABORT,
+    records=Records.UNKNOWN,
+    condition=_FATE,
+    in_transaction=Records.NEITHER,
+    condition_in_transaction=_ABORTED,
+    action="Find the first error before it, and treat that one.",
+    check="The lines of the same client before this one.",
+    role=Role.CONSEQUENCE,
+    part=_P,
+)
+FATAL_ECHO: Final = Meaning(
+    id="fatal_echo",
+    title="the instance had a fatal error before; this call only repeats that",
+    explanation="The first fatal error is the reason; every call fails since.",
+    java=(FATAL, FATAL),
+    records=Records.UNKNOWN,
+    condition="It depends on the first error; this record was not accepted.",
+    action="Find the first fatal error; close the instance and start a new one.",
+    check="The FATAL line of the same client before this one.",
+    role=Role.CONSEQUENCE,
+)
+WRONG_STATE: Final = Meaning(
+    id="erroneous_state",
+    title="the call does not fit the state of the client",
+    explanation="Mostly the transaction had failed before; librdkafka before 1.6 reports so, too.",
+    java=(None, ABORT),
+    records=Records.NEITHER,
+    condition="The call did nothing; the transaction is not committed.",
+    action="Abort the transaction, and find the first error before it.",
+    check="The lines of the same client before this one.",
+    role=Role.CONSEQUENCE,
+)
+CLOSED: Final = Meaning(
+    id="producer_closed",
+    title="the producer was closed while records or calls were waiting",
+    explanation="A close() came, by the application or after a fatal error, before they were answered.",
+    java=(FATAL, FATAL),
+    records=Records.UNKNOWN,
+    condition=_FATE,
+    in_transaction=Records.NEITHER,
+    condition_in_transaction="A transaction that was not committed is aborted by its coordinator; process its input again.",
+    action="Find out who closed it: close() after flush() or a commit, with a time limit that is long enough.",
+    check="The lines of the same client before this one.",
+    role=Role.CONSEQUENCE,
+    part=_P,
+)
+GAPLESS: Final = Meaning(
+    id="gapless_guarantee",
+    title="librdkafka stopped because a record failed and order was to have no gap",
+    explanation="A record could not be delivered, and enable.gapless.guarantee is set.",
+    java=(FATAL, FATAL),
+    records=Records.UNKNOWN,
+    condition=_FATE,
+    action="Close the producer, find the record that failed first, start a new one.",
+    check="The first delivery report with an error.",
+    part=_P,
+)
+IN_THE_BATCH: Final = Meaning(
+    id="batch_of_a_bad_record",
+    title="another record of the same batch was rejected",
+    explanation="The whole batch failed; this record itself is in order.",
+    java=FAILS_OR_ABORT,
+    records=Records.LOST,
+    condition="If the application does not send it again; nothing of the batch was written.",
+    action="Send it again without the bad one.",
+    check="The delivery report with INVALID_RECORD.",
+    role=Role.CONSEQUENCE,
+    part=_P,
+)
+BROKER_TIMED_OUT: Final = Meaning(
+    id="request_timed_out",
+    title="replicas did not confirm a write in time",
+    explanation="The leader has the records; the in-sync replicas did not fetch them within request.timeout.ms.",
+    java=FAILS_OR_ABORT,
+    broker=BOTH_RETRIABLE,
+    records=Records.UNKNOWN,
+    condition=_FATE,
+    in_transaction=Records.NEITHER,
+    condition_in_transaction=_ABORTED,
+    action="Find the follower that is slow. Send again only if duplicates do no harm.",
+    check="The in-sync replicas of the partition.",
+    next=(Next.PARTITION,),
+)
+
+_EXPIRY: Final = (Operation.BATCH_EXPIRED, Operation.PRODUCE, Operation.FLUSH)
+PRODUCER_TIMEOUTS: Final = (
+    when(EXPIRED, Operation.BATCH_EXPIRED),
+    when(NO_METADATA, Operation.SEND_METADATA),
+    when(NO_BUFFER, Operation.SEND_BUFFER),
+    when(COMMIT_TIMED_OUT, Operation.COMMIT, Operation.END_TXN),
+    when(ABORT_TIMED_OUT, Operation.ABORT),
+    when(INIT_TIMED_OUT, Operation.INIT_PRODUCER_ID),
+    when(
+        OFFSETS_TIMED_OUT,
+        Operation.ADD_OFFSETS,
+        Operation.TXN_OFFSET_COMMIT,
+        Operation.ADD_PARTITIONS,
+    ),
+    when(EXPIRED, *_EXPIRY),
+)
+PRODUCING: Final[Table] = table(
+    (("OUT_OF_ORDER_SEQUENCE_NUMBER",), always(OUT_OF_ORDER)),
+    (("_OVERTAKEN",), always(OVERTAKEN)),
+    (("_REPEATED_BATCH",), always(REPEATED)),
+    (("DUPLICATE_SEQUENCE_NUMBER",), always(DUPLICATE)),
+    (("UNKNOWN_PRODUCER_ID",), always(UNKNOWN_PRODUCER)),
+    (("_BATCHES_GIVEN_UP",), always(BATCHES_GIVEN_UP)),
+    (("_EPOCH_RAISED",), always(EPOCH_RAISED)),
+    (("_MSG_TIMED_OUT", "_TIMED_OUT_QUEUE"), always(EXPIRED)),
+    (("BUFFER_EXHAUSTED", "_QUEUE_FULL"), always(NO_BUFFER)),
+    (("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"), always(TOO_LARGE)),
+    (("INVALID_RECORD", "INVALID_TIMESTAMP"), always(REJECTED)),
+    (("_KEY_SERIALIZATION", "_VALUE_SERIALIZATION"), always(SERIALIZATION)),
+    (("NOT_ENOUGH_REPLICAS", "_ISR_INSUFF"), always(NOT_ENOUGH_REPLICAS)),
+    (("NOT_ENOUGH_REPLICAS_AFTER_APPEND",), always(AFTER_APPEND)),
+    (("_VERIFICATION_FAILED",), always(VERIFICATION)),
+    (("_PURGE_QUEUE",), always(PURGED)),
+    (("_PURGE_INFLIGHT",), always(PURGED_IN_FLIGHT)),
+    (("_FATAL",), always(FATAL_ECHO)),
+    (("_STATE", "_PREV_IN_PROGRESS", "_CONFLICT"), always(WRONG_STATE)),
+    (("_CLOSED", "_FORCE_CLOSED", "_DESTROY"), always(CLOSED)),
+    (("_GAPLESS_GUARANTEE",), always(GAPLESS)),
+    (("_INVALID_DIFFERENT_RECORD",), always(IN_THE_BATCH)),
+    (("REQUEST_TIMED_OUT",), always(BROKER_TIMED_OUT)),
+)

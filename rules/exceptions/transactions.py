@@ -1,0 +1,418 @@
+"""Errors of transactions and of a producer's identity: fencing, epochs, states, the coordinator's answers.
+
+Source: `TransactionManager` of Kafka 2.5 to 4.4 (KIP-360, KIP-588, KIP-890, KIP-1050), `rdkafka_txnmgr.c` of 2.16.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from rules.exceptions.meaning import (
+    ABORT,
+    FAILS,
+    FATAL,
+    RETRIABLE,
+    Case,
+    Meaning,
+    Next,
+    Records,
+    Role,
+    Table,
+    always,
+    table,
+    when,
+)
+from rules.facts.application_log import Client, Framework, Operation, Part
+
+_FROM_COORDINATOR: Final = (
+    Operation.END_TXN, Operation.COMMIT, Operation.ADD_PARTITIONS, Operation.ADD_OFFSETS,
+)  # fmt: skip
+_P: Final = Part.PRODUCER
+
+FENCED: Final = Meaning(
+    id="producer_fenced",
+    title="another producer took over this transactional id, or its transaction timed out",
+    explanation=(
+        "The coordinator has a newer epoch for the transactional id: a second instance was started with "
+        "it, or the coordinator aborted the transaction after transaction.timeout.ms."
+    ),
+    java=(None, FATAL),
+    records=Records.NEITHER,
+    condition=(
+        "The open transaction is aborted. Records are lost only if the application does not process "
+        "its input again from the last committed offsets."
+    ),
+    action="Close this producer and do not abort; start a new one, and read the input again from the last committed offsets.",
+    check=(
+        "The coordinator's log: 'Initialized transactionalId' is a second instance, 'Completed rollback "
+        "... due to timeout' is a transaction that took too long."
+    ),
+    next=(Next.TRANSACTION, Next.TRANSACTION_LOG),
+    part=_P,
+)
+OLD_EPOCH: Final = Meaning(
+    id="invalid_producer_epoch",
+    title="a write with an older producer epoch was rejected",
+    explanation=(
+        "The leader has seen a newer epoch of this producer. Of a plain idempotent producer it is a late "
+        "request from before it raised its own epoch; of a transactional one, its transaction was "
+        "aborted by the coordinator, or another instance took over."
+    ),
+    java=(FAILS, ABORT),
+    librdkafka=(FAILS, FATAL),
+    records=Records.NEITHER,
+    condition=(
+        "A late request of the old epoch is rejected, and its records were failed before or sent again "
+        "under the new one. A transaction is not committed."
+    ),
+    action="Transactional: abort; if the abort fails as fenced, close the producer. Plain idempotent: nothing.",
+    check=(
+        "For a transactional producer: 'Completed rollback ... due to timeout' or a second 'Initialized "
+        "transactionalId' in the coordinator's log."
+    ),
+    next=(Next.TRANSACTION,),
+    part=_P,
+)
+OLD_EPOCH_AT_COORDINATOR: Final = Meaning(
+    id="invalid_producer_epoch_at_coordinator",
+    title="the coordinator rejected an older producer epoch",
+    explanation=(
+        "A request about the transaction had an older epoch than the coordinator's: the transaction "
+        "timed out there, or another instance took over."
+    ),
+    java=(None, FATAL),
+    records=Records.NEITHER,
+    condition="The transaction is aborted. Records are lost only if the application does not process its input again.",
+    action="Close the producer, start a new one, and read the input again from the last committed offsets.",
+    check="The coordinator's log: 'due to timeout', or a second 'Initialized transactionalId'.",
+    next=(Next.TRANSACTION, Next.TRANSACTION_LOG),
+    part=_P,
+)
+STATE_AT_LEADER: Final = Meaning(
+    id="invalid_txn_state_at_leader",
+    title="a leader found no open transaction for this write",
+    explanation=(
+        "The leader asked the coordinator (KIP-890), and the transaction is not open or does not hold "
+        "this partition: it was aborted after its timeout, or the request is a late one."
+    ),
+    java=(None, ABORT),
+    records=Records.NEITHER,
+    condition="The record was not written, and the transaction has to be aborted; process the input again.",
+    action="Abort the transaction, go back to the last committed offsets, begin again.",
+    check="'Completed rollback ... due to timeout' for this id in the coordinator's log.",
+    next=(Next.TRANSACTION,),
+    part=_P,
+)
+STATE_AT_COORDINATOR: Final = Meaning(
+    id="invalid_txn_state",
+    title="the coordinator has no open transaction that this call could end or extend",
+    explanation=(
+        "The transaction is not in a state for this request: it was aborted after its timeout, it was "
+        "empty, or it was ended before."
+    ),
+    java=(None, FATAL),
+    records=Records.UNKNOWN,
+    condition=(
+        "Lost if this was a commit of a transaction that the coordinator had aborted and the application "
+        "does not repeat it; neither if it was empty, an abort, or committed before."
+    ),
+    action="Close the producer, start a new one, and read the input again from the last committed offsets.",
+    check="What the coordinator wrote about this id last: CompleteCommit or CompleteAbort.",
+    next=(Next.TRANSACTION, Next.TRANSACTION_LOG),
+    part=_P,
+)
+MAPPING: Final = Meaning(
+    id="invalid_producer_id_mapping",
+    title="the transactional id does not belong to this producer id any more",
+    explanation=(
+        "The coordinator forgot the id, unused for transactional.id.expiration.ms (7 days), or another "
+        "instance took over. Java clients 2.5 to 3.9 can abort and go on; from 4.0 on it is fatal."
+    ),
+    java=(None, ABORT),
+    librdkafka=(None, FATAL),
+    records=Records.NEITHER,
+    condition="The transaction is not committed. Records are lost only if the application does not repeat it.",
+    action="Abort and begin again; with clients from 4.0 on, or if the abort fails, close the producer and start a new one.",
+    check="Whether the id was idle for longer than transactional.id.expiration.ms, or a second instance uses it.",
+    next=(Next.TRANSACTION,),
+    part=_P,
+)
+MAPPING_OF_STREAMS: Final = replace(
+    MAPPING,
+    id="invalid_producer_id_mapping_fatal",
+    java=(None, FATAL),
+    action="Start the thread again: the input is read again from the last committed offsets.",
+)
+FLINK_LOST: Final = Meaning(
+    id="committed_checkpoint_lost",
+    title="Flink could not commit a transaction that a checkpoint counts as written",
+    explanation=(
+        "The transaction belongs to a completed checkpoint, and Kafka has aborted or forgotten it, mostly "
+        "because the recovery took longer than transaction.timeout.ms. The job goes on as if it were "
+        "written."
+    ),
+    java=(None, FATAL),
+    records=Records.LOST,
+    condition="All records of that transaction, unless it had been committed before.",
+    action=(
+        "Look up whether the transaction was committed; if not, replay that span from an older "
+        "checkpoint or the input. Raise transaction.timeout.ms above checkpoint interval plus recovery."
+    ),
+    check="What the coordinator wrote about this id last: CompleteCommit or CompleteAbort.",
+    next=(Next.TRANSACTION, Next.TRANSACTION_LOG),
+    part=_P,
+)
+ABORTABLE: Final = Meaning(
+    id="transaction_abortable",
+    title="the transaction can only be aborted; the producer goes on afterwards",
+    explanation=(
+        "A broker answered that the transaction cannot go on, or a client from 4.1 on has exhausted its "
+        "retries inside a transaction. The error in it, if there is one, is the cause."
+    ),
+    java=(None, ABORT),
+    records=Records.NEITHER,
+    condition="Nothing of the transaction becomes visible to read_committed; process the input again.",
+    action="Abort the transaction, go back to the last committed offsets, begin again with the same producer.",
+    check="The error that came before; the coordinator's log for this id.",
+    next=(Next.TRANSACTION,),
+    part=_P,
+)
+ABORT_FAILED: Final = Meaning(
+    id="abort_failed",
+    title="the abort itself was rejected: this producer is finished",
+    explanation="To avoid a loop, clients from 4.1 on treat TRANSACTION_ABORTABLE as an answer to an abort as fatal.",
+    java=(None, FATAL),
+    records=Records.NEITHER,
+    condition="The coordinator ends the transaction after its timeout at the latest; it is not committed.",
+    action="Close the producer and start a new one, which ends the old transaction.",
+    check="Whether the transaction still holds back readers.",
+    next=(Next.TRANSACTION,),
+    part=_P,
+)
+ABORTED: Final = Meaning(
+    id="transaction_aborted",
+    title="unsent records were failed because the transaction was aborted",
+    explanation="A consequence of the abort, and no error of its own: look for what led to the abort.",
+    java=(None, ABORT),
+    records=Records.NEITHER,
+    condition="These records belong to an aborted transaction; process their input again.",
+    action="Find the first error before it, and treat that one.",
+    check="The lines of the same client before this one.",
+    role=Role.CONSEQUENCE,
+    part=_P,
+)
+ERROR_STATE: Final = Meaning(
+    id="error_state",
+    title="the producer had failed before, and rejects calls since",
+    explanation="An echo of an earlier error, which decides whether an abort is enough.",
+    java=(FAILS, ABORT),
+    records=Records.UNKNOWN,
+    condition="It depends on the first error.",
+    action="Find the first error: 'Transiting to abortable error state' needs an abort, 'fatal' a new producer.",
+    check="The lines of the same client before this one.",
+    next=(Next.TRANSACTION,),
+    role=Role.CONSEQUENCE,
+    part=_P,
+)
+COMMIT_TIMED_OUT: Final = Meaning(
+    id="commit_result_unknown",
+    title="the result of a commit is not known: repeat the same call",
+    explanation=(
+        "The coordinator did not answer within max.block.ms. The request goes on in the background; the "
+        "transaction may be committed or not."
+    ),
+    java=(None, RETRIABLE),
+    records=Records.UNKNOWN,
+    condition=(
+        "Neither if the commit is repeated until it answers. If the producer is closed instead: duplicated "
+        "if it was committed and the input is processed again, lost if not and it is not."
+    ),
+    action="Call commitTransaction() again, and nothing else. After a crash, look up the outcome first.",
+    check="What the coordinator knows of this id: CompleteCommit or CompleteAbort.",
+    next=(Next.TRANSACTION, Next.TRANSACTION_LOG),
+    part=_P,
+)
+ABORT_TIMED_OUT: Final = Meaning(
+    id="abort_result_unknown",
+    title="an abort was not answered in time: repeat the same call",
+    explanation="The coordinator did not answer within max.block.ms; the abort goes on in the background.",
+    java=(None, RETRIABLE),
+    records=Records.NEITHER,
+    condition="The transaction is not committed; the coordinator aborts it after its timeout at the latest.",
+    action="Call abortTransaction() again.",
+    check="Whether the coordinator is reachable.",
+    next=(Next.TRANSACTION,),
+    part=_P,
+)
+INIT_TIMED_OUT: Final = Meaning(
+    id="init_timed_out",
+    title="initTransactions() was not answered in time",
+    explanation=(
+        "The transaction coordinator did not answer: __transaction_state has too few replicas, or an "
+        "earlier transaction of this id cannot be ended."
+    ),
+    java=(None, RETRIABLE),
+    records=Records.NEITHER,
+    condition="This producer has written nothing yet.",
+    action="Call initTransactions() again; mend the coordinator if it stays so.",
+    check="Leaders and in-sync replicas of __transaction_state; CONCURRENT_TRANSACTIONS in the log.",
+    next=(Next.TRANSACTION, Next.PARTITION),
+    part=_P,
+)
+OFFSETS_TIMED_OUT: Final = Meaning(
+    id="txn_offsets_timed_out",
+    title="adding offsets or partitions to the transaction was not answered in time",
+    explanation="A coordinator did not answer. The call may be repeated in the same transaction.",
+    java=(None, RETRIABLE),
+    records=Records.NEITHER,
+    condition="The transaction is open still: nothing is visible before its commit.",
+    action="Repeat the call, or abort the transaction.",
+    check="The coordinators of the transactional id and of the group.",
+    next=(Next.TRANSACTION, Next.GROUP),
+    part=_P,
+)
+CONCURRENT: Final = Meaning(
+    id="concurrent_transactions",
+    title="the former transaction of this id is still being ended",
+    explanation="The coordinator writes its markers, or cannot; clients repeat the request by themselves.",
+    java=(None, RETRIABLE),
+    records=Records.NEITHER,
+    condition="Nothing of the new transaction was written.",
+    action="Wait; if it lasts for minutes, look for a coordinator that cannot write, or a marker that is stuck.",
+    check="The state of this id at the coordinator, and the in-sync replicas of __transaction_state.",
+    next=(Next.TRANSACTION, Next.HANGING),
+    role=Role.HARMLESS,
+    part=_P,
+)
+TIMEOUT_TOO_LONG: Final = Meaning(
+    id="transaction_timeout_too_long",
+    title="transaction.timeout.ms is longer than brokers allow",
+    explanation="It is above the brokers' transaction.max.timeout.ms (15 minutes by default; Flink's sink has an hour).",
+    java=(None, FATAL),
+    records=Records.NEITHER,
+    condition="Nothing was written.",
+    action="Lower transaction.timeout.ms of the producer, or raise transaction.max.timeout.ms of the brokers; start again.",
+    check="Both settings.",
+    part=_P,
+)
+TIMED_OUT_AT_COORDINATOR: Final = Meaning(
+    id="transaction_timed_out",
+    title="the coordinator aborted a transaction after its timeout",
+    explanation="It was open for longer than the producer's transaction.timeout.ms. The producer is fenced, or has to abort.",
+    java=(None, ABORT),
+    records=Records.NEITHER,
+    condition="The transaction is aborted; records are lost only if the application does not process its input again.",
+    action="Nothing for the brokers. Find out why the application took so long, or raise transaction.timeout.ms.",
+    check="What the application did before; whether it was killed.",
+    next=(Next.TRANSACTION,),
+    part=_P,
+)
+INITIALIZED: Final = Meaning(
+    id="producer_initialized",
+    title="an instance took over a transactional id",
+    explanation="The coordinator gave the id to an instance. An older one is fenced from then on.",
+    java=(None, None),
+    records=Records.NEITHER,
+    condition="An open transaction of the former instance is aborted.",
+    action="Nothing, if one instance was restarted. Two that take the id from each other need ids of their own.",
+    check="How often this line comes for the same id.",
+    next=(Next.TRANSACTION,),
+    role=Role.HARMLESS,
+    part=_P,
+)
+INVALID_TRANSITION: Final = Meaning(
+    id="invalid_transition",
+    title="a call does not fit the state of the transaction",
+    explanation="The application called begin, commit or abort in the wrong order; mostly abort without a begin.",
+    java=(None, RETRIABLE),
+    records=Records.NEITHER,
+    condition="The call did nothing.",
+    action="Mend the order of calls: begin, send, commit or abort.",
+    check="What the application called before.",
+    role=Role.CONSEQUENCE,
+    part=_P,
+)
+COMMIT_TO_BE_REPEATED: Final = Meaning(
+    id="call_to_be_repeated",
+    title="an earlier call timed out and has to be repeated first",
+    explanation="After a commit that timed out only the same commit may follow, because it may have succeeded.",
+    java=(None, RETRIABLE),
+    records=Records.UNKNOWN,
+    condition="Whether the transaction is committed, only the repeated call answers.",
+    action="Call commitTransaction() again.",
+    check="What the coordinator knows of this id.",
+    next=(Next.TRANSACTION,),
+    role=Role.CONSEQUENCE,
+    part=_P,
+)
+ID_DENIED: Final = Meaning(
+    id="transactional_id_denied",
+    title="no permission for the transactional id",
+    explanation="The principal needs WRITE and DESCRIBE on it. Clients from 3.6 on may call initTransactions() again.",
+    java=(None, FATAL),
+    records=Records.NEITHER,
+    condition="Nothing of the transaction is visible.",
+    action="Grant the permission, then call initTransactions() again or start the producer again.",
+    check="The ACLs of the transactional id.",
+    next=(Next.ACLS_OF_TRANSACTION,),
+    part=_P,
+)
+ID_DENIED_AT_INIT: Final = Meaning(
+    id="transactional_id_denied_at_init",
+    title="no permission for the transactional id: initTransactions() may be repeated",
+    explanation="The principal needs WRITE and DESCRIBE on it. The client says that it can go on.",
+    java=(None, RETRIABLE),
+    records=Records.NEITHER,
+    condition="Nothing was written.",
+    action="Grant the permission, and call initTransactions() again.",
+    check="The ACLs of the transactional id.",
+    next=(Next.ACLS_OF_TRANSACTION,),
+    part=_P,
+)
+COORDINATOR_FENCED: Final = Meaning(
+    id="transaction_coordinator_fenced",
+    title="a former transaction coordinator tried to write a marker",
+    explanation="Another broker is the coordinator now; it writes the marker. Brokers deal with it among themselves.",
+    java=(None, RETRIABLE),
+    records=Records.NEITHER,
+    condition="The new coordinator ends the transaction as it was decided.",
+    action="Nothing.",
+    check="Whether the transaction ends soon.",
+    next=(Next.TRANSACTION,),
+    role=Role.HARMLESS,
+    part=_P,
+)
+
+TRANSACTIONS: Final[Table] = table(
+    (("PRODUCER_FENCED", "_FENCED"), (
+        Case(meaning=FLINK_LOST, framework=Framework.FLINK, operations=frozenset({Operation.COMMIT})),
+        *always(FENCED),
+    )),
+    (("INVALID_PRODUCER_EPOCH",), (
+        when(OLD_EPOCH_AT_COORDINATOR, *_FROM_COORDINATOR, client=Client.LIBRDKAFKA),
+        Case(meaning=OLD_EPOCH_AT_COORDINATOR, framework=Framework.CONNECT),
+        *always(OLD_EPOCH),
+    )),
+    (("INVALID_TXN_STATE",), (when(STATE_AT_LEADER, Operation.PRODUCE), *always(STATE_AT_COORDINATOR))),
+    (("INVALID_PRODUCER_ID_MAPPING",), (
+        Case(meaning=FLINK_LOST, framework=Framework.FLINK),
+        Case(meaning=MAPPING_OF_STREAMS, framework=Framework.STREAMS),
+        *always(MAPPING),
+    )),
+    (("TRANSACTION_ABORTABLE", "KAFKA_TXN_REQUIRES_ABORT"), (
+        when(ABORT_FAILED, Operation.ABORT), *always(ABORTABLE),
+    )),
+    (("TRANSACTION_ABORTED",), always(ABORTED)),
+    (("_ERROR_STATE",), always(ERROR_STATE)),
+    (("_CALL_TO_REPEAT",), always(COMMIT_TO_BE_REPEATED)),
+    (("_INVALID_TRANSITION",), always(INVALID_TRANSITION)),
+    (("CONCURRENT_TRANSACTIONS",), always(CONCURRENT)),
+    (("INVALID_TRANSACTION_TIMEOUT",), always(TIMEOUT_TOO_LONG)),
+    (("TRANSACTIONAL_ID_AUTHORIZATION_FAILED",), always(ID_DENIED)),
+    (("_AUTHORIZATION_ABORTABLE",), always(ID_DENIED_AT_INIT)),
+    (("TRANSACTION_COORDINATOR_FENCED",), always(COORDINATOR_FENCED)),
+    (("_TXN_TIMED_OUT",), always(TIMED_OUT_AT_COORDINATOR)),
+    (("_PRODUCER_INITIALIZED",), always(INITIALIZED)),
+    (("_FLINK_DATA_LOST",), always(FLINK_LOST)),
+)  # fmt: skip

@@ -10,6 +10,7 @@ from dashboards.pages import with_panels
 from dashboards.prometheus.files import write_stack_files
 from dashboards.prometheus.page import alerts_page
 from rules.catalogue.all_rules import EVERY
+from rules.exceptions.page import exceptions_page
 from rules.facts.permissions import with_permissions
 from rules.pages import page
 from service.cli.page import cli_pages
@@ -38,6 +39,7 @@ def write_rule_pages() -> None:
 def write_single_pages() -> None:
     """Write the pages that describe a closed set as a whole."""
     pages = {
+        "exceptions.md": exceptions_page(),
         "metrics.md": metrics_page(),
         "settings.md": settings_page(),
         "prometheus-alerts.md": alerts_page(),

@@ -129,14 +129,14 @@ def _is_kafkas(package: str, name: str, message: str, *, is_kafkas: bool) -> boo
 
 def _others(text: str, *, is_kafkas: bool) -> tuple[list[Thrown], Outcome | None]:
     """Return the errors that a line names otherwise than by a class: the first kind that is there."""
-    found = list(_kafka_errors(text))
-    if found:
+    thrown = list(_kafka_errors(text))
+    if thrown:
         is_fatal = any("FATAL" in match["flags"] for match in _KAFKA_ERROR.finditer(text))
-        return found, Outcome.FATAL if is_fatal else None
-    found = list(_in_words(text)) or list(_python(text))
-    if not found or all(each.error == "_FATAL" for each in found):
-        found += _codes(text) if is_kafkas else []
-    return found, None
+        return thrown, Outcome.FATAL if is_fatal else None
+    thrown = list(_in_words(text)) or list(_python(text))
+    if not thrown or all(each.error == "_FATAL" for each in thrown):
+        thrown += _codes(text) if is_kafkas else []
+    return thrown, None
 
 
 def _kafka_errors(text: str) -> Iterator[Thrown]:

@@ -27,6 +27,7 @@ _NO_ID: Final = (
 )
 _TRANSACTIONAL_ID: Final = (
     re.compile(rf"transactionalId[=:] ?['\"]?(?P<id>{_NAME})"),
+    re.compile(rf"Sending (?P<id>{_NAME}?)'s transaction marker"),
     re.compile(rf"transactional\.id[=:]? ?['\"]?{_NO_ID}(?P<id>{_NAME})"),
     re.compile(rf"[Tt]ransactional(?:Id|[ _]id):? ['\"]?{_NO_ID}(?P<id>{_NAME})"),
 )
@@ -69,7 +70,8 @@ _PARTS: Final = (
 _BROKERS: Final = re.compile(
     r"\[(?:ReplicaManager|Broker|GroupCoordinator|TransactionCoordinator|KafkaServer|BrokerServer|"
     r"QuorumController|ReplicaFetcher|Transaction State Manager|TransactionMarkerChannelManager|KafkaApi)"
-    r"[ -](?:broker=|id=|replicaId=)?\d|kafka\.(?:server|coordinator|cluster|controller|log)\.[A-Z]"
+    r"[ -](?:broker=|id=|replicaId=)?\d|kafka\.(?:server|coordinator|cluster|controller|log|storage)\.[\w.]{0,60}[A-Z]|"
+    r"Transaction Marker Request Completion Handler"
 )
 LIBRDKAFKA: Final = re.compile(
     r"rdkafka|%[0-7]\|\d|KafkaError\{|cimpl\.Kafka|Confluent\.Kafka|Local: |Broker: |#(?:producer|consumer)-\d"

@@ -29,6 +29,8 @@ FRAGMENTS: Final = (
     ("since last append", Operation.BATCH_EXPIRED),
     ("since last attempt", Operation.BATCH_EXPIRED),
     ("record(s) expired", Operation.BATCH_EXPIRED),
+    ("message(s) timed out", Operation.BATCH_EXPIRED),
+    ("messages within the API timeout", Operation.COMMIT),
     ("Expiring ", Operation.BATCH_EXPIRED),
     ("present in metadata after", Operation.SEND_METADATA),
     ("Failed to update metadata after", Operation.SEND_METADATA),

@@ -26,10 +26,10 @@ MOST_DOCUMENT: Final = 1_000_000  # bytes of a line, which may be a JSON documen
 MOST_OPEN: Final = 64  # applications whose records are open at the same time
 MOST_HEAD: Final = 2_000
 
-# What a line has to hold to be looked at.
+# What a line has to hold to be read.
 _WORDS: Final = re.compile(
     rb"xception|[a-z]Error|[kK]afka|%[0-7]\||Transiting|Local: |Broker: |clientId|"
-    rb"Fenced|TransactionMetadata|transaction_metadata|transactionStatus|[A-Z]_[A-Z]{2}|transactional"
+    rb"Fenced|::NULL|::null|TransactionMetadata|transaction_metadata|transactionStatus|[A-Z]_[A-Z]{2}|transactional"
 )
 _FRAME: Final = re.compile(
     rb"\s*at [\w.$/@<>-]{2,300}\(|\s*\.\.\. \d{1,5} (?:more|common frames)|\s*~?\[na:|\s+File \""
@@ -127,7 +127,8 @@ class Reader:
         self, line: bytes, text: str, name: str | None, record: Record | None
     ) -> Iterator[ApplicationEvent]:
         sentence = sentence_of(text)
-        is_kafkas = sentence is not None or _is_kafkas(text)
+        is_named = sentence is not None and sentence.error not in _AMBIGUOUS
+        is_kafkas = is_named or _is_kafkas(text)
         errors = errors_of(text, is_kafkas=is_kafkas)
         self.kafka_lines += is_kafkas or bool(errors.thrown)
         is_bare = _BARE.match(line) is not None

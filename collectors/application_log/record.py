@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 from collectors.application_log.errors_in_line import WEAK, LineErrors, framework_in
@@ -30,6 +31,7 @@ MOST_ERRORS: Final = 12  # of one chain of causes
 MOST_APPENDED: Final = 3
 MOST_TEXT: Final = 6_000  # characters
 SHOWN: Final = 240
+_EPOCH: Final = re.compile(r"%[0-7]\|(?P<seconds>\d{9,10}(?:\.\d{1,6})?)\|")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,7 +125,8 @@ class Record:
         )
 
     def _at(self, zone: tzinfo) -> datetime | None:
-        return (time_of(self.head, zone) if self.head else None) or time_of(self.text, zone)
+        of_head = time_of(self.head, zone) if self.head else None
+        return of_head or time_of(self.text, zone) or _epoch_time(self.text)
 
     def _operation(self, whole: str) -> Operation | None:
         of_sentence = None if self.sentence is None else self.sentence.operation
@@ -140,6 +143,12 @@ class Record:
             return self.outcome
         is_trace = self.has_frames or self.text.lstrip().startswith(("org.", "Caused", "java."))
         return Outcome.RETRYING if goes_on(whole) and not is_trace else Outcome.RAISED
+
+
+def _epoch_time(text: str) -> datetime | None:
+    """Return the time of a line of librdkafka, in seconds since 1970."""
+    match = _EPOCH.search(text[:SHOWN])
+    return None if match is None else datetime.fromtimestamp(float(match["seconds"]), UTC)
 
 
 def _with_sentence(chain: tuple[Thrown, ...], sentence: Sentence, error: str) -> tuple[Thrown, ...]:

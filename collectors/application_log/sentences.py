@@ -35,6 +35,8 @@ EPOCH: Final = "ProducerId set to"  # an event only where a plain producer raise
 PRODUCERS: Final[tuple[Row, ...]] = (
     ("Transiting to fatal error state", None, _FATAL),
     ("Transiting to abortable error state", None, _ABORTABLE),
+    ("to error state FATAL_ERROR", None, _FATAL),
+    ("to error state ABORTABLE_ERROR", None, _ABORTABLE),
     ("Got error produce response", None, _RETRYING, Operation.PRODUCE),
     ("invalid metadata error in produce request", None, _RETRYING, Operation.PRODUCE),
     (EPOCH, "_EPOCH_RAISED", _HANDLED),
@@ -58,7 +60,7 @@ PRODUCERS: Final[tuple[Row, ...]] = (
     ("Failed to acquire idempotence PID", None, _RETRYING, Operation.INIT_PRODUCER_ID),
     ("Failed to acquire transactional PID", None, _RETRYING, Operation.INIT_PRODUCER_ID),
     ("Failed to acquire PID", None, _RETRYING, Operation.INIT_PRODUCER_ID),
-    ("ProduceRequest in flight", "_TIMED_OUT", _RETRYING, Operation.PRODUCE),
+    ("|REQTMOUT|", "_REQUEST_TIMED_OUT", _RETRYING),
 )
 CONSUMERS: Final[tuple[Row, ...]] = (
     ("Truncation detected for partition", "LOG_TRUNCATION", _HANDLED, Operation.FETCH),
@@ -67,6 +69,7 @@ CONSUMERS: Final[tuple[Row, ...]] = (
     ("is out of range for partition", "OFFSET_OUT_OF_RANGE", _HANDLED, Operation.FETCH),
     ("log truncation detected", "_LOG_TRUNCATION", _RAISED, Operation.FETCH),
     ("Encountered corrupt message", "_CORRUPT_BATCH", _RAISED, Operation.FETCH),
+    ("is invalid, cause: ", "_CORRUPT_BATCH", _RAISED, Operation.FETCH),
     ("Record is corrupt", "_CORRUPT_BATCH", _RAISED, Operation.FETCH),
     ("Undefined offset with no reset policy", "NO_OFFSET_FOR_PARTITION", _RAISED),
     ("poll timeout has expired", "_MAX_POLL_EXCEEDED", _HANDLED),
@@ -113,8 +116,10 @@ FRAMEWORKS: Final[tuple[Row, ...]] = (
 )
 BROKERS: Final[tuple[Row, ...]] = (
     ("Completed rollback of ongoing transaction", "_TXN_TIMED_OUT", _HANDLED),
+    ("Stopping serving replicas in dir", "_DISK_FAILED", _RAISED),
     ("Initialized transactionalId", "_PRODUCER_INITIALIZED", _HANDLED),
     ("has failed, removing it from the group", "_SESSION_EXPIRED", _HANDLED),
+    ("transaction marker for partition", None, _RETRYING),
     ("Preparing to rebalance group", "REBALANCE_IN_PROGRESS", _HANDLED),
     ("insufficient to satisfy the min.isr requirement", "NOT_ENOUGH_REPLICAS", _RAISED),
 )
@@ -181,20 +186,20 @@ _GOES_ON: Final = re.compile(
 
 def sentence_of(text: str) -> Sentence | None:
     """Return what the known sentences in a line say together; None: there is none."""
-    words_found = dict.fromkeys(_FIND.findall(text))
-    if EPOCH in words_found and not (_RAISED_EPOCH.search(text) and "transactionalId" not in text):
-        words_found.pop(EPOCH)
-    found = [SENTENCES[words] for words in words_found]
-    if len(found) < 2:
-        return found[0] if found else None
-    errors = sorted((each for each in found if each.error is not None), key=_is_minor)
-    first = errors[0] if errors else found[0]
+    words_there = dict.fromkeys(_FIND.findall(text))
+    if EPOCH in words_there and not (_RAISED_EPOCH.search(text) and "transactionalId" not in text):
+        words_there.pop(EPOCH)
+    sentences = [SENTENCES[words] for words in words_there]
+    if len(sentences) < 2:
+        return sentences[0] if sentences else None
+    errors = sorted((each for each in sentences if each.error is not None), key=_is_minor)
+    first = errors[0] if errors else sentences[0]
     return replace(
         first,
-        outcome=max((each.outcome for each in found), key=STRENGTH.index),
-        operation=next((each.operation for each in found if each.operation is not None), None),
-        part=next((each.part for each in found if each.part is not None), None),
-        client=next((each.client for each in found if each.client is not None), None),
+        outcome=max((each.outcome for each in sentences), key=STRENGTH.index),
+        operation=next((each.operation for each in sentences if each.operation is not None), None),
+        part=next((each.part for each in sentences if each.part is not None), None),
+        client=next((each.client for each in sentences if each.client is not None), None),
     )
 
 

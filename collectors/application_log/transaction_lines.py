@@ -18,6 +18,8 @@ from rules.facts.application_log import TransactionLogged
 MARKS: Final = (
     b"TransactionMetadata(",
     b"transactionStatus",
+    b"::NULL",
+    b"::null",
     b"transaction_metadata::",
     b'{"transactionalId"',
     b'"transactionalId": "',

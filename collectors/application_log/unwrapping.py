@@ -105,8 +105,8 @@ def _without_prefix(line: bytes) -> tuple[bytes, str | None]:
         match = next((m for prefix in _PREFIXES if (m := prefix.match(line)) is not None), None)
         if match is None:
             break
-        given = match["name"]
-        name = name or (None if given is None else given.decode(errors="replace"))
+        own_name = match["name"]
+        name = name or (None if own_name is None else own_name.decode(errors="replace"))
         line = line[match.end() :]
     return line, name
 

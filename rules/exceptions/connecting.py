@@ -33,7 +33,7 @@ _ABORTED: Final = (
 
 LEADER_MOVED: Final = Meaning(
     id="leader_moved",
-    title="the partition has another leader now, or none for the moment",
+    title="the partition has another leader now, or none for a while",
     explanation="Clients refresh their metadata and try again; it is ordinary in a failover or a restart.",
     java=FAILS_OR_ABORT,
     broker=BOTH_RETRIABLE,
@@ -47,7 +47,7 @@ LEADER_MOVED: Final = Meaning(
 )
 LEADER_MOVED_FOR_READERS: Final = Meaning(
     id="leader_moved_for_readers",
-    title="the partition has another leader now, or none for the moment",
+    title="the partition has another leader now, or none for a while",
     explanation="Consumers find the new leader by themselves.",
     java=NOBODY,
     records=Records.NEITHER,
@@ -120,7 +120,7 @@ READ_TIMED_OUT: Final = Meaning(
 COORDINATOR: Final = Meaning(
     id="coordinator_unavailable",
     title="the coordinator moved, is loading, or is not available",
-    explanation="Clients look for it again by themselves. It lasts only if __consumer_offsets or __transaction_state has no leader.",
+    explanation="Clients search for it again by themselves. It lasts only if __consumer_offsets or __transaction_state has no leader.",
     java=BOTH_RETRIABLE,
     records=Records.NEITHER,
     condition="Nothing was changed by this request.",
@@ -272,6 +272,7 @@ CONNECTING: Final[Table] = table(
     (("NOT_LEADER_OR_FOLLOWER", "LEADER_NOT_AVAILABLE", "REPLICA_NOT_AVAILABLE", "FENCED_LEADER_EPOCH",
       "UNKNOWN_LEADER_EPOCH", "OFFSET_NOT_AVAILABLE", "BROKER_NOT_AVAILABLE", "INCONSISTENT_TOPIC_ID"), _MOVED),
     (("UNKNOWN_TOPIC_OR_PARTITION", "UNKNOWN_TOPIC_ID", "_UNKNOWN_TOPIC", "_UNKNOWN_PARTITION", "INVALID_TOPIC_EXCEPTION"), always(NO_TOPIC)),
+    (("_REQUEST_TIMED_OUT",), always(TIMED_OUT)),
     (("NETWORK_EXCEPTION", "_FAIL"), always(DISCONNECTED)),
     (("_TRANSPORT", "_ALL_BROKERS_DOWN", "_RESOLVE", "_NOT_CONNECTED", "NO_BROKERS_AVAILABLE", "_SSL",
       "BOOTSTRAP_RESOLUTION", "REBOOTSTRAP_REQUIRED"), always(NOT_CONNECTED)),

@@ -37,7 +37,7 @@ CORRUPTED: Final = Meaning(
     java=NOBODY,
     records=Records.UNKNOWN,
     condition="Neither if the changelog was only compacted or a transaction aborted; lost if an unclean election cut the changelog.",
-    action="Wait until it is restored; look for a loss on the changelog's partition.",
+    action="Wait until it is restored; search for a loss on the changelog's partition.",
     check="Unclean elections of the changelog's partition.",
     next=(Next.LOSS, Next.GROUP),
 )

@@ -91,12 +91,14 @@ def judge(
     meaning = _meaning(thrown, event)
     if meaning is None:
         return None
-    known = event.is_transactional if is_transactional is None else is_transactional
+    has_transactions = event.is_transactional if is_transactional is None else is_transactional
     if thrown.error in OF_TRANSACTIONS or meaning.java[0] is None is not meaning.java[1]:
-        known = True
+        has_transactions = True
     client = Client.LIBRDKAFKA if is_librdkafka and event.client is None else event.client
-    idempotent, transactional = _abilities(meaning, event, client, is_transactional=known)
-    records, condition = _records(meaning, event, is_transactional=known)
+    idempotent, transactional = _abilities(
+        meaning, event, client, is_transactional=has_transactions
+    )
+    records, condition = _records(meaning, event, is_transactional=has_transactions)
     return Judged(
         event=event,
         error=thrown.error,
@@ -113,14 +115,14 @@ def judge(
 
 def decisive(event: ApplicationError) -> Thrown | None:
     """Return the error of a chain that counts: the innermost cause that is known and no mere consequence."""
-    known = [thrown for thrown in event.chain if thrown.error in TABLE]
-    for thrown in known:
+    thrown_errors = [thrown for thrown in event.chain if thrown.error in TABLE]
+    for thrown in thrown_errors:
         if thrown.error in DECISIVE:
             return thrown
-    inner = [thrown for thrown in reversed(known) if thrown.error not in WRAPPERS]
+    inner = [thrown for thrown in reversed(thrown_errors) if thrown.error not in WRAPPERS]
     causes = [thrown for thrown in inner if TABLE[thrown.error][-1].meaning.role is not Role.CONSEQUENCE]  # fmt: skip
-    named = [thrown for thrown in reversed(known) if thrown.error != "KAFKA"]
-    return next(iter([*causes, *inner, *named, *known]), None)
+    named = [thrown for thrown in reversed(thrown_errors) if thrown.error != "KAFKA"]
+    return next(iter([*causes, *inner, *named, *thrown_errors]), None)
 
 
 def _meaning(thrown: Thrown, event: ApplicationError) -> Meaning | None:
@@ -177,6 +179,12 @@ def _records(
         if meaning.while_retried is Records.NEITHER:
             return Records.NEITHER, "As long as the client tries again; see what follows."
         return meaning.while_retried, meaning.condition
+    if (
+        event.client is Client.BROKER
+        and meaning.broker is not None
+        and meaning.broker[0] is meaning.broker[1]
+    ):
+        return meaning.while_retried, "While clients try again; see what they say."
     is_aborted = is_transactional or event.outcome is Outcome.ABORTABLE
     if is_aborted and meaning.in_transaction is not None:
         return meaning.in_transaction, meaning.condition_in_transaction or meaning.condition

@@ -156,7 +156,7 @@ FLINK_LOST: Final = Meaning(
     records=Records.LOST,
     condition="All records of that transaction, unless it had been committed before.",
     action=(
-        "Look up whether the transaction was committed; if not, replay that span from an older "
+        "Find out whether the transaction was committed; if not, replay that span from an older "
         "checkpoint or the input. Raise transaction.timeout.ms above checkpoint interval plus recovery."
     ),
     check="What the coordinator wrote about this id last: CompleteCommit or CompleteAbort.",
@@ -193,7 +193,7 @@ ABORT_FAILED: Final = Meaning(
 ABORTED: Final = Meaning(
     id="transaction_aborted",
     title="unsent records were failed because the transaction was aborted",
-    explanation="A consequence of the abort, and no error of its own: look for what led to the abort.",
+    explanation="A consequence of the abort, and no error of its own: search for what led to the abort.",
     java=(None, ABORT),
     records=Records.NEITHER,
     condition="These records belong to an aborted transaction; process their input again.",
@@ -228,7 +228,7 @@ COMMIT_TIMED_OUT: Final = Meaning(
         "Neither if the commit is repeated until it answers. If the producer is closed instead: duplicated "
         "if it was committed and the input is processed again, lost if not and it is not."
     ),
-    action="Call commitTransaction() again, and nothing else. After a crash, look up the outcome first.",
+    action="Call commitTransaction() again, and nothing else. After a crash, find out the outcome first.",
     check="What the coordinator knows of this id: CompleteCommit or CompleteAbort.",
     next=(Next.TRANSACTION, Next.TRANSACTION_LOG),
     part=_P,
@@ -279,7 +279,7 @@ CONCURRENT: Final = Meaning(
     java=(None, RETRIABLE),
     records=Records.NEITHER,
     condition="Nothing of the new transaction was written.",
-    action="Wait; if it lasts for minutes, look for a coordinator that cannot write, or a marker that is stuck.",
+    action="Wait; if it lasts for minutes, search for a coordinator that cannot write, or a marker that is stuck.",
     check="The state of this id at the coordinator, and the in-sync replicas of __transaction_state.",
     next=(Next.TRANSACTION, Next.HANGING),
     role=Role.HARMLESS,

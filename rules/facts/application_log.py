@@ -130,6 +130,8 @@ class ApplicationError:
     is_transactional: bool | None = None  # of the producer; None: the line does not say
     names: Names = field(default_factory=Names)
     text: str = ""  # the line, shortened
+    count: int = 1  # lines that say the same, one soon after the other
+    last_at: datetime | None = None  # of the last of them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,7 @@ Exit codes:
    10  a part that the service needs failed (its log says why), or Spark failed
    11  a transaction hangs: no coordinator will ever end it
    12  committed records are lost, or may be
-   13  no line of the text to explain is about sequences
+   13  the text to explain has nothing of Kafka, or (`sequence explain`) no line about sequences
    14  conflict: the alert has ended, somebody else changed it meanwhile, or it runs already
    15  not installed: the extra `nightly`, with Spark
    16  an alert fires (`status --exit-code`)
@@ -85,6 +85,7 @@ class LazyGroup(click.Group):
         "db": ("service.cli.database", "Upgrade or check the database; grant its views."),
         "deliveries": ("service.cli.deliveries", "Show sent notifications; send one again."),
         "doctor": ("service.cli.doctor.command", "Check permissions and all else that it needs."),
+        "explain": ("service.cli.explain.command", "Explain an exception or log lines of Kafka."),
         "groups": ("service.cli.groups.command", "Show groups, their members and rebalances."),
         "history": ("service.cli.history.command", "Import history from files or from Prometheus."),
         "incident": (

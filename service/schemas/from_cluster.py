@@ -16,6 +16,13 @@ from service.api.clusters.groups import Commit, Group, GroupDetail
 from service.api.clusters.partitions import Partition
 from service.api.core.models import Stamped, VerdictWord
 from service.api.losses.models import LossClass, LossIncident
+from service.schemas.explained import (
+    ExplainedIncident,
+    ExplainedLine,
+    KnownNow,
+    LoggedTransactions,
+    Unexplained,
+)
 from service.schemas.forms import Form, compose, list_of, picked
 from service.views.cluster import Broker, GroupDescription, SnapshotGap
 from service.views.doctor import Doctor
@@ -130,6 +137,19 @@ FROM_CLUSTER: Final[Mapping[str, Form]] = {
         groups=list_of(_COLLECTED_GROUP),
     ),
     "doctor": Doctor,
+    "explain": compose(
+        "Explained",
+        lines=int,
+        kafka_lines=Annotated[int, Field(description="That speak of Kafka")],
+        incidents=Annotated[list[ExplainedIncident], Field(description="Harmless ones last")],
+        sequences=Annotated[list_of(_EXPLAINED), Field(description="As of sequence explain")],
+        broker_lines=list[ExplainedLine],
+        transactions=list[LoggedTransactions],
+        answers=Annotated[list[KnownNow], Field(description="Of --server or the brokers")],
+        unexplained=Annotated[list[Unexplained], Field(description="Of Kafka, and not known")],
+        not_kept=Annotated[int, Field(description="Errors beyond the limits")],
+        errors=Annotated[list[str], Field(description="Queries that failed")],
+    ),
     "groups ls": _GROUPS,
     "groups show": _GROUP,
     "lag": _GROUPS | _GROUP,

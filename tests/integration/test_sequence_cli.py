@@ -139,7 +139,7 @@ def test_a_file_of_anything_is_no_crash(data: bytes, tmp_path: Path) -> None:
     file = tmp_path / "anything"
     file.write_bytes(data)
     done = sequence("explain", str(file))
-    assert done.returncode in (ExitCode.NO_SEQUENCES, ExitCode.USAGE)
+    assert done.returncode in (ExitCode.NOTHING_TO_EXPLAIN, ExitCode.USAGE)
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 

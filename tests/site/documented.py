@@ -27,6 +27,7 @@ SUBSTITUTIONS: Final[tuple[tuple[str, str], ...]] = (
     (r"^(?=TIDEMARK_DATABASE__URL_FILE=)", "env -u TIDEMARK_DATABASE__URL "),
     (r"(?<=token revoke )prometheus(?= --data-dir)", "on-call"),  # a name is never used again
     (r"^(?=tidemark sequence explain - )", "cat server.log | "),
+    (r"^(?=tidemark explain -$)", "cat app.log | "),
     # Files: an absolute path is one below the test's own folder.
     (r"/opt/kafka/bin", "{workspace}/bin"),
     (r"DATA_DIR", "{database_dir}"),

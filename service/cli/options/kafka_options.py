@@ -100,6 +100,13 @@ def kafka_flags(options: Mapping[str, Any]) -> dict[str, object]:
     return flags
 
 
+def asks_brokers(options: Mapping[str, Any]) -> bool:
+    """Whether an option says how to reach a cluster; the environment alone does not."""
+    return options["path"] is not None or any(
+        value is not None for value in kafka_flags(options).values()
+    )
+
+
 @contextmanager
 def open_reader(options: Mapping[str, Any]) -> Iterator[tuple[ClusterReader, KafkaSettings]]:
     """Yield a reader of the cluster that a command's options name, and its settings."""

@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
-from click.core import ParameterSource
 
-from collectors.naming import counted
 from rules.facts.sequence_verdicts import SequenceClass
-from service.cli.options.kafka_options import kafka_flags, kafka_options, open_reader
+from service.cli.options.kafka_options import kafka_options
 from service.cli.sequence.reading import STANDARD_INPUT
 from service.cli.server.report import print_named_report, print_report_list
-from service.cli.server.server_options import client_of, optional_server_options, server_options
+from service.cli.server.server_options import optional_server_options, server_options
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.formats import is_limited, output_option
@@ -33,7 +31,6 @@ from service.cli.terminal.words import printable
 if TYPE_CHECKING:
     from service.cli.sequence.explaining import Reading
     from service.cli.sequence.queries import SequenceReport
-    from service.cli.sequence.verdicts import Answers
 
 CLASSES: Final = tuple(str(class_) for class_ in SequenceClass)
 MAX_PRODUCER: Final = 2**63 - 1
@@ -106,7 +103,7 @@ def explain(files: tuple[str, ...], **options: Any) -> int:
       tidemark sequence explain server.log --bootstrap-servers broker-1:9092
       tidemark sequence explain - -o json | jq '.[] | {topic, partition, gap, class, phase}'
     """  # noqa: D301 - see above
-    names = _list_sources(files)
+    names = list_sources(files, HOW_TO)
     if options["broker_id"] is not None and len(names) > 1:
         raise click.UsageError(
             "--broker-id is for one FILE only; explain the other files separately"
@@ -177,12 +174,12 @@ def show(name: str, **options: Any) -> int:
     return print_named_report(name, options, queries.fetch_sequences, render, what="event")
 
 
-def _list_sources(files: Sequence[str]) -> list[str]:
+def list_sources(files: Sequence[str], how_to: str) -> list[str]:
     """Return the inputs, each once; without a file stdin, unless it is a terminal."""
     if files:
         return list({_place(name): name for name in files}.values())
     if sys.stdin is None or sys.stdin.isatty():
-        raise click.UsageError(HOW_TO)
+        raise click.UsageError(how_to)
     return [STANDARD_INPUT]
 
 
@@ -191,7 +188,7 @@ def _place(name: str) -> str:
 
 
 @contextmanager
-def _open_source(name: str) -> Iterator[BinaryIO]:
+def open_source(name: str, how_to: str) -> Iterator[BinaryIO]:
     """Open a file, or stdin."""
     if name != STANDARD_INPUT:
         from service.cli.sequence.reading import open_log  # noqa: PLC0415 - keeps `--help` fast
@@ -200,7 +197,7 @@ def _open_source(name: str) -> Iterator[BinaryIO]:
             yield stream
         return
     if sys.stdin is None:
-        raise click.UsageError(HOW_TO)
+        raise click.UsageError(how_to)
     if sys.stdin.isatty():
         click.echo("paste the lines, then press Ctrl-D", err=True)
     yield sys.stdin.buffer
@@ -214,7 +211,7 @@ def _read_sources(names: Sequence[str], *, zone: tzinfo, number: int | None) -> 
     logs = explaining.Reading(zone, None if number is None else BrokerId(number))
     try:
         for name in names:
-            with _open_source(name) as stream, reading.Progress() as progress:
+            with open_source(name, HOW_TO) as stream, reading.Progress() as progress:
                 logs.add(name, progress.over(reading.batches(stream, name)))
     except reading.UnusableInputError as exc:
         raise click.BadParameter(str(exc), param_hint="FILE") from exc
@@ -223,52 +220,16 @@ def _read_sources(names: Sequence[str], *, zone: tzinfo, number: int | None) -> 
 
 def _report(content: Reading, options: Mapping[str, Any]) -> int:
     """Print the events, with the verdicts of a service or the brokers if options name one."""
-    from service.cli.sequence import verdicts  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.sequence import asking, verdicts  # noqa: PLC0415 - keeps `--help` fast
 
     answers = verdicts.Answers()
     try:
-        if content.events and options["server"] is not None:
-            _ask_service(content, options, answers)
-        if content.events and _asks_brokers(options):
-            _ask_brokers(content, options, answers)
+        asking.ask(content, options, answers)
     finally:  # the explanation by lines is printed even if nothing answers
         _print(content, verdicts.add_verdicts(content.events, answers.rows), options)
     for line in answers.errors:
         click.echo(f"tidemark: {printable(line)}", err=True)
     return ExitCode.INCOMPLETE if answers.errors else content.exit_code
-
-
-def _ask_service(content: Reading, options: Mapping[str, Any], answers: Answers) -> None:
-    """Query a running Tidemark; its blind spots are errors if it does not know an event."""
-    from service.cli.sequence import verdicts  # noqa: PLC0415 - keeps `--help` fast
-
-    with client_of(options) as api:
-        report = verdicts.fetch_report(api, content.events)
-    answers.take("service", report.rows)
-    rows = verdicts.add_verdicts(content.events, answers.rows)
-    unknown = sum(row[verdicts.BY] in verdicts.ALONE for row in rows)
-    if unknown:
-        message = f"{report.server} does not know {counted(unknown, 'event')} of these"
-        answers.errors += [message, *(f"  {line}" for line in report.errors)]
-
-
-def _asks_brokers(options: Mapping[str, Any]) -> bool:
-    """Whether an option says how to reach a cluster; the environment alone does not."""
-    return options["path"] is not None or any(
-        value is not None for value in kafka_flags(options).values()
-    )
-
-
-def _ask_brokers(content: Reading, options: Mapping[str, Any], answers: Answers) -> None:
-    """Make a few rounds over a cluster."""
-    from service.cli.sequence import observing  # noqa: PLC0415 - keeps `--help` fast
-
-    source = click.get_current_context().get_parameter_source("time_zone")
-    is_zone_given = source is not ParameterSource.DEFAULT
-    with open_reader(options) as (reader, _settings):
-        observed = observing.observe(reader, content.events, is_zone_given=is_zone_given)
-    answers.take("brokers", observed.rows)
-    answers.errors += [f"not seen: {gap.what}: {gap.why}" for gap in observed.gaps]
 
 
 def _print(content: Reading, rows: list[dict[str, Any]], options: Mapping[str, Any]) -> None:

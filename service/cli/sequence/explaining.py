@@ -116,7 +116,7 @@ class Reading:
         """Return the exit code."""
         if self.unparsed or self.pasted.not_kept:
             return ExitCode.INCOMPLETE
-        return ExitCode.OK if self.events else ExitCode.NO_SEQUENCES
+        return ExitCode.OK if self.events else ExitCode.NOTHING_TO_EXPLAIN
 
 
 def events_of(pasted: Pasted, logs: Sequence[InputLog]) -> tuple[ReadEvent, ...]:

@@ -42,11 +42,12 @@ def other_line_rows(lines: Iterable[LogEvent]) -> list[Row]:
 
     One broker writes lines that belong together into several files.
     """
-    events = sorted(lines, key=_time)
+    events = sorted(lines, key=by_time)
     return [_row(event, _end_before(events[:place], event)) for place, event in enumerate(events)]
 
 
-def _time(event: LogEvent) -> tuple[bool, float]:
+def by_time(event: LogEvent) -> tuple[bool, float]:
+    """Return a key that orders lines by time, those without one last."""
     at = event.origin.at
     return at is None, 0.0 if at is None else at.timestamp()
 

@@ -107,6 +107,12 @@ class Pasted:
             if not (topic_ids and _is_of_another_topic(other, topic_ids))
         ]
 
+    @property
+    def others(self) -> list[LogEvent]:
+        """Return all other lines that name a topic, by partition."""
+        kinds = [kind for by_kind in self._beside.values() for kind in by_kind.values()]
+        return [event for kind in kinds for event in kind if event.topic is not None]
+
     def _add_rejection(self, rejection: SequenceRejected) -> None:
         place = (rejection.topic, rejection.partition, rejection.producer_id)
         lately = self._of_place.get(place, ())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, Self
 
@@ -52,8 +52,10 @@ def open_log(path: Path) -> BinaryIO:
         raise _unreadable(str(path), exc) from exc
 
 
-def batches(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
-    """Yield the lines of a stream in batches, without line ends.
+def batches(
+    stream: BinaryIO, name: str, check: Callable[[bytes, str], None] | None = None
+) -> Iterator[list[bytes]]:
+    """Yield the lines of a stream in batches, without line ends; `check` sees the first one.
 
     Raises:
         UnusableInputError: it is of another kind, or cannot be read to its end.
@@ -62,7 +64,7 @@ def batches(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
     is_first = True
     for line in _lines(stream, name):
         if is_first:
-            _check(line, name)
+            (check or _check)(line, name)
             is_first = False
         batch.append(line)
         if len(batch) == BATCH:
@@ -94,11 +96,14 @@ def _unreadable(name: str, error: OSError) -> UnusableInputError:
 
 
 def _check(line: bytes, name: str) -> None:
-    kind = packing_of(line)
+    reject(packing_of(line), name, "tidemark sequence explain -")
+
+
+def reject(kind: str | None, name: str, reader: str) -> None:
+    """Reject a file of a kind that is no text, with the command that gives its text to `reader`."""
     if kind is not None:
         file = "" if name == STANDARD_INPUT else f" {shlex.quote(name)}"
-        message = f"{name} is {kind}: {TOOLS[kind]}{file} | tidemark sequence explain -"
-        raise UnusableInputError(message)
+        raise UnusableInputError(f"{name} is {kind}: {TOOLS[kind]}{file} | {reader}")
 
 
 class Progress:

@@ -21,7 +21,7 @@ class ExitCode(IntEnum):
     FAILED = 10  # a part that the service needs failed; Spark failed
     HANGING = 11  # a transaction hangs: no coordinator will ever end it
     LOST = 12  # committed records are lost, or may be
-    NO_SEQUENCES = 13  # no line of the text to explain is about sequences
+    NOTHING_TO_EXPLAIN = 13  # the text to explain has nothing of Kafka, or of sequences
     CONFLICT = 14  # the current state does not allow the change
     NOT_INSTALLED = 15  # what it needs is an extra that is not installed
     FIRING = 16  # an alert fires, and `status --exit-code` was to say so

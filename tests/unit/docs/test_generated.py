@@ -8,6 +8,7 @@ from xml.dom import minidom
 import click
 import pytest
 
+from rules.exceptions.page import exceptions_page
 from service.api.page import api_page
 from service.cli.main import tidemark
 from service.cli.page import cli_pages
@@ -46,6 +47,12 @@ def test_the_pages_of_the_commands_do_not_depend_on_the_terminal(
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setenv("TIDEMARK_SERVER", "http://elsewhere:1")
     assert cli_pages()["cli/alerts.md"] == (DOCS / "cli" / "alerts.md").read_text(encoding="utf-8")
+
+
+def test_the_page_of_the_errors_of_clients_is_up_to_date() -> None:
+    assert (DOCS / "exceptions.md").read_text(encoding="utf-8") == exceptions_page(), (
+        "run `make golden`"
+    )
 
 
 def test_the_page_of_the_api_is_up_to_date() -> None:

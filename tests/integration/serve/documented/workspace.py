@@ -56,6 +56,10 @@ Expect: no transaction.
 
 Call #payments.
 """
+APPLICATION: Final = """2026-11-21 12:00:00,159 INFO [kafka-producer-network-thread | payments-1] \
+[Producer clientId=payments-1, transactionalId=payments-7] Transiting to abortable error state due to \
+org.apache.kafka.common.errors.TimeoutException: Expiring 3 record(s) for orders-3:120000 ms has passed since batch creation
+"""
 LOGS: Final = (
     "cwd/server.log",
     "cwd/broker-1/server.log",
@@ -96,6 +100,7 @@ def lay_out(workspace: Path, *, log: str, values: Mapping[str, str]) -> None:
         "cwd/.venv/bin/activate": "",
         "run/secrets/url": values["url"],
         "home/tidemark.password": values["password"],
+        "cwd/app.log": APPLICATION,
         **dict.fromkeys(LOGS, log),
         **dict.fromkeys(TOKENS, token),
     }

@@ -51,7 +51,7 @@ def test_a_broker_s_line_is_none(line: str) -> None:
 
 def test_it_is_said_which_log_tells_more() -> None:
     found = reading([JAVA_RETRY, JAVA_THROWN, LIBRDKAFKA])
-    assert (found.events, found.exit_code) == ((), ExitCode.NO_SEQUENCES)
+    assert (found.events, found.exit_code) == ((), ExitCode.NOTHING_TO_EXPLAIN)
     assert list(remarks(found)) == [
         "no line about sequences among 3 lines",
         (

@@ -125,7 +125,7 @@ def test_a_text_about_something_else_says_so(
     data: bytes, lines: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     piped(monkeypatch, data)
-    assert run(["sequence", "explain", "-o", "json"]) == ExitCode.NO_SEQUENCES
+    assert run(["sequence", "explain", "-o", "json"]) == ExitCode.NOTHING_TO_EXPLAIN
     output = capsys.readouterr()
     assert output.out == "[]\n"
     assert output.err == f"tidemark: no line about sequences among {lines}\n"

@@ -1,0 +1,136 @@
+"""Which application an error belongs to: two of them in one text are kept apart, clients of one are not.
+
+What a shipper put first (a container, a pod, a service) separates at once. Within that, client ids and transactional ids
+do; a line without any belongs to the application whose lines are around it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from rules.facts.application_log import ApplicationError, Client, Names
+
+# What frameworks add to the names of one thread or task.
+_STREAMS: Final = re.compile(r"(.*-StreamThread-\d+)(?:-(?:producer|consumer|restore-consumer))?$")
+_CONNECT: Final = re.compile(r"connector-(?:producer|consumer|adminclient)-(.*)$")
+Key = tuple[str, ...]
+
+
+def keys_of(event: ApplicationError) -> list[Key]:
+    """Return the names that events of one application share; empty: the line has none."""
+    names = event.names
+    space = names.application or ""
+    keys: list[Key] = []
+    if names.client_id is not None and event.client is not Client.BROKER:
+        keys.append((space, "client", _instance(names.client_id)))
+    if names.transactional_id is not None:
+        keys.append(("", "transaction", names.transactional_id))
+    if names.thread is not None and _STREAMS.match(names.thread):
+        keys.append((space, "client", _instance(names.thread)))
+    if names.producer_id is not None and names.producer_id >= 0:
+        keys.append(("", "producer", str(names.producer_id)))
+    return keys
+
+
+def _instance(client_id: str) -> str:
+    match = _STREAMS.match(client_id) or _CONNECT.match(client_id)
+    return client_id if match is None else match[1]
+
+
+class Groups:
+    """Joins indices of events that share a key."""
+
+    def __init__(self, count: int) -> None:
+        self._parents = list(range(count))
+
+    def find(self, index: int) -> int:
+        """Return the representative of an event's group."""
+        while self._parents[index] != index:
+            self._parents[index] = self._parents[self._parents[index]]
+            index = self._parents[index]
+        return index
+
+    def join(self, one: int, other: int) -> None:
+        """Make one group of two."""
+        first, second = sorted((self.find(one), self.find(other)))
+        self._parents[second] = first
+
+
+def applications(events: Sequence[ApplicationError]) -> list[list[int]]:
+    """Return the indices of events by application, in the order of their first ones."""
+    groups = Groups(len(events))
+    by_key: dict[Key, int] = {}
+    keys = [keys_of(event) for event in events]
+    for index, its_keys in enumerate(keys):
+        for key in its_keys:
+            groups.join(by_key.setdefault(key, index), index)
+    named = [index for index, its_keys in enumerate(keys) if its_keys]
+    for index, its_keys in enumerate(keys):
+        if not its_keys:
+            neighbour = _neighbour(events, index, named)
+            if neighbour is not None:
+                groups.join(neighbour, index)
+    _join_nameless(events, keys, groups)
+    members: dict[int, list[int]] = {}
+    for index in range(len(events)):
+        members.setdefault(groups.find(index), []).append(index)
+    return list(members.values())
+
+
+def _neighbour(events: Sequence[ApplicationError], index: int, named: Iterable[int]) -> int | None:
+    """Return the event whose application a line without names belongs to: the same error, else the nearest."""
+    event = events[index]
+    candidates = [each for each in named if _may_be_of_one(event, events[each])]
+    if not candidates:
+        return None
+
+    def distance(other: int) -> tuple[bool, bool, bool, int]:
+        is_elsewhere = not _is_about_one(event.names, events[other].names)
+        is_another = not (_errors(event) & _errors(events[other]))
+        return is_another, is_elsewhere, other > index, abs(other - index)
+
+    return min(candidates, key=distance)
+
+
+def _may_be_of_one(event: ApplicationError, other: ApplicationError) -> bool:
+    """Whether two lines may come from one application: a broker's line only about the same partition."""
+    if Client.BROKER in (event.client, other.client):
+        return _is_about_one(event.names, other.names)
+    return (
+        event.names.application == other.names.application
+        and _family(event) in (None, _family(other))
+        and event.source == other.source
+    )
+
+
+def _family(event: ApplicationError) -> Client | None:
+    return event.client
+
+
+def _is_about_one(names: Names, other: Names) -> bool:
+    return (
+        names.topic is not None
+        and names.partition is not None
+        and (names.topic, names.partition) == (other.topic, other.partition)
+    )
+
+
+def _errors(event: ApplicationError) -> set[str]:
+    return {thrown.error for thrown in event.chain} - {"KAFKA"}
+
+
+def _join_nameless(
+    events: Sequence[ApplicationError], keys: Sequence[Sequence[Key]], groups: Groups
+) -> None:
+    """Join lines that have no names, and none near them, by source, shipper's name, library and thread."""
+    by_place: dict[object, int] = {}
+    for index, event in enumerate(events):
+        if keys[index] or groups.find(index) != index:
+            continue
+        names = event.names
+        place: object = (event.source, names.application, names.thread, event.client)
+        if event.client is Client.BROKER:
+            place = (event.client, names.topic, names.partition)
+        groups.join(by_place.setdefault(place, index), index)

@@ -1,0 +1,125 @@
+"""What a running Tidemark, or the brokers, know of the names in a text: its findings, losses and transactions.
+
+A name of which nothing is known is not therefore in order: the reasons why there may be more are findings with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from rules.errors import TidemarkError
+from rules.exceptions.collected import Subjects, subjects_of
+from service.cli.options.kafka_options import asks_brokers, open_reader
+from service.cli.server.report import Api, blind_spots, read_gaps
+from service.cli.server.server_options import client_of
+from service.views.explained import Answers, Row
+
+if TYPE_CHECKING:
+    from service.cli.explain.reading import Text
+    from service.cli.sequence.explaining import Reading
+
+MOST: Final = 10  # names of one kind that are queried
+SERVICE: Final = "service"
+JUDGING: Final = ("committed_records_lost", "records_possibly_lost")
+
+
+def ask(text: Text, options: Mapping[str, Any]) -> Answers:
+    """Query those that options name about the names in a text; what fails is an error among the answers."""
+    answers, subjects = Answers(), subjects_of(text.collected)
+    queries: list[Callable[[], None]] = []
+    if text.brokers is not None:
+        brokers = text.brokers
+        queries.append(lambda: _ask_about_sequences(brokers, options, answers))
+    if subjects.is_any and options["server"] is not None:
+        queries.append(lambda: _ask_service(options, subjects, answers))
+    if subjects.is_any and asks_brokers(options):
+        queries.append(lambda: _ask_brokers(options, subjects, answers))
+    for query in queries:
+        try:
+            query()
+        except TidemarkError as error:
+            answers.errors.append(str(error))
+    answers.errors = list(dict.fromkeys(answers.errors))
+    return answers
+
+
+def _ask_about_sequences(brokers: Reading, options: Mapping[str, Any], answers: Answers) -> None:
+    from service.cli.sequence import asking, verdicts  # noqa: PLC0415 - heavy, and seldom needed
+
+    own = verdicts.Answers()
+    try:
+        asking.ask(brokers, options, own)
+    finally:
+        answers.errors += own.errors
+        answers.sequences = verdicts.add_verdicts(brokers.events, own.rows)
+
+
+def _ask_service(options: Mapping[str, Any], subjects: Subjects, answers: Answers) -> None:
+    with client_of(options) as api:
+        for row in ask_service(api, subjects):
+            answers.rows.append(row)
+
+
+def ask_service(api: Api, subjects: Subjects) -> Iterator[Row]:
+    """Yield what a running Tidemark knows of each name."""
+    status = api.get("status")
+    unseen = list(blind_spots(status, read_gaps(api, status), JUDGING))
+    for topic, partition in subjects.partitions[:MOST]:
+        yield from _known(f"{topic}-{partition}", _of_partition(api, topic, partition), unseen)
+    for id_ in subjects.transactional_ids[:MOST]:
+        rows = api.get("transactions", transactional_id=id_)["items"]
+        yield from _known(id_, (_transaction(row) for row in rows), unseen)
+    for group in subjects.groups[:MOST]:
+        yield from _known(group, _findings(api, {"group": group}), unseen)
+
+
+def _known(about: str, verdicts: Iterable[tuple[str, str]], unseen: Sequence[str]) -> Iterator[Row]:
+    findings = list(verdicts)
+    for verdict, summary in findings:
+        yield _answer(SERVICE, about, verdict, summary)
+    if not findings:
+        why = "; ".join(unseen)
+        summary = f"nothing is known against it, and not all is seen: {why}" if why else "nothing is known against it"  # fmt: skip
+        yield _answer(SERVICE, about, "UNKNOWN" if why else "OK", summary)
+
+
+def _answer(by: str, about: str, verdict: str, summary: str) -> Row:
+    return {"by": by, "about": about, "verdict": verdict, "summary": summary}
+
+
+def _of_partition(api: Api, topic: str, partition: int) -> Iterator[tuple[str, str]]:
+    labels = {"topic": topic, "partition": str(partition)}
+    yield from _findings(api, labels, topic=topic)
+
+
+def _findings(api: Api, labels: Mapping[str, str], **query: str) -> Iterator[tuple[str, str]]:
+    """Yield the open findings whose labels have these values."""
+    for page in api.pages("findings", state="open", **query):
+        for row in page["items"]:
+            own = row.get("labels") or {}
+            if all(str(own.get(name)) == value for name, value in labels.items()):
+                since = f" since {row['since']}" if row.get("since") else ""
+                yield str(row.get("verdict")), f"{row.get('rule')}{since}: {row.get('summary')}"
+
+
+def _transaction(row: Row) -> tuple[str, str]:
+    step = f"; {row['next_step']}" if row.get("next_step") else ""
+    return str(row.get("class")), f"its transaction is {row.get('class')}, state {row.get('state')}{step}"  # fmt: skip
+
+
+def _ask_brokers(options: Mapping[str, Any], subjects: Subjects, answers: Answers) -> None:
+    from collectors.wire.failure import Failure  # noqa: PLC0415 - Kafka clients
+    from service.observe.cluster_reader import Scope  # noqa: PLC0415 - same
+    from service.views.explained_known import snapshot_answers, transaction_answer  # noqa: PLC0415 - same
+
+    with open_reader(options) as (reader, _settings):
+        for id_ in subjects.transactional_ids[:MOST]:
+            described = reader.describe(id_)
+            if isinstance(described, Failure):
+                answers.errors.append(f"transactional id {id_!r}: {described.why}")
+            else:
+                state = None if described is None else str(described.state)
+                answers.rows.append(transaction_answer(id_, state))
+        if subjects.partitions or subjects.groups:
+            answers.rows += snapshot_answers(reader.read(Scope()), subjects)

@@ -1,0 +1,99 @@
+"""Explained incidents and transactions in words: labels and values for a person at 3 a.m."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from collectors.naming import counted
+from service.views.explained import Row
+
+Pairs = list[tuple[str, str | None]]
+Time = Callable[[Any], str | None]  # prints a time of a row, None if there is none
+
+RECORDS: Final = {
+    "neither": ("neither lost nor duplicated", "green"),
+    "duplicated": ("MAY BE DUPLICATED", "bold yellow"),
+    "lost": ("MAY BE LOST", "bold red"),
+    "unknown": ("NOT KNOWN", "bold yellow"),
+}
+ABLE: Final = {
+    "retriable": "goes on: the client, or the same call, tries again",
+    "fails": "goes on: these records or this call failed for good",
+    "abort": "abort the transaction, then go on",
+    "fatal": "finished: close it and start a new one",
+}
+IN_ORDER: Final = {
+    "cause": "",
+    "consequence": "  (a consequence)",
+    "harmless": "  (harmless by itself)",
+}
+
+
+def incident_words(row: Row, time: Time) -> Pairs:
+    """Return what an incident is, what it means for records and for the producer, and what to do."""
+    place = None if row["topic"] is None else row["topic"]
+    if place is not None and row["partition"] is not None:
+        place = f"{place}-{row['partition']}"
+    missing = (
+        None
+        if row["is_cause_known"]
+        else "only consequences are in the text: find what came before"
+    )
+    return [
+        ("what", f"{row['title'][0].upper()}{row['title'][1:]}. {row['explanation']}"),
+        ("cause", missing),
+        ("records", f"{RECORDS[row['records']][0]}. {row['condition']}"),
+        ("idempotent", ABLE.get(row["idempotent"])),
+        ("transaction", ABLE.get(row["transactional"])),
+        ("whose", _whose(row)),
+        ("partition", place),
+        ("do", row["action"]),
+        ("check", row["check"]),
+        *(
+            ("framework", each)
+            for each in {p["framework"] for p in row["problems"] if p["framework"]}
+        ),
+        *(("next", command) for command in row["next_commands"]),
+        *(("in order", _problem(problem, time)) for problem in row["problems"]),
+    ]
+
+
+def _whose(row: Row) -> str | None:
+    names = ("application", "client_id", "transactional_id", "group")
+    named = [f"{name.replace('_', ' ')} {row[name]}" for name in names if row[name] is not None]
+    return ", ".join(named) or None
+
+
+def _problem(row: Row, time: Time) -> str:
+    at = time(row["first_at"])
+    when = "" if at is None else f"{at}  "
+    return f"{when}{times(row)}{row['error']}, {row['outcome']}, line {row['line']}{IN_ORDER[row['role']]}"
+
+
+def times(row: Row) -> str:
+    """Return how often it was, nothing for once."""
+    return "" if row["count"] == 1 else f"{row['count']} times "
+
+
+def transactions_words(row: Row, time: Time) -> Pairs:
+    """Return what the states of a transactional id mean, and the states."""
+    states = [
+        f"{time(state['at']) or '-'}  {state['state'] or 'forgotten'}, producer {state['producer_id']} epoch "
+        f"{state['producer_epoch']}{_partitions(state)}"
+        for state in row["states"]
+    ]
+    return [
+        ("what", row["title"]),
+        ("records", f"{RECORDS[row['records']][0]}. {row['condition']}"),
+        ("do", row["action"]),
+        *(("remark", remark) for remark in row["remarks"]),
+        *(("next", command) for command in row["next_commands"]),
+        *(("state", state) for state in states),
+    ]
+
+
+def _partitions(state: Row) -> str:
+    names = state["partitions"]
+    more = f" and {counted(len(names) - 3, 'more partition')}" if len(names) > 3 else ""
+    return f", {', '.join(names[:3])}{more}" if names else ""

@@ -1,0 +1,55 @@
+"""How long `tidemark explain` takes: the whole command on 10,000 lines of stack traces, and a large ordinary log."""
+
+import sys
+from pathlib import Path
+from subprocess import DEVNULL, run
+from time import perf_counter, process_time
+
+import pytest
+
+from collectors.application_log.reader import Reader
+
+pytestmark = pytest.mark.bench
+
+FRAMES = 22
+LINES = 10_000
+RUNS = 3
+ORDINARY = 50_000_000  # bytes
+ORDINARY_LINE = b"2026-01-02 03:04:05,006 INFO [http-nio-8080-exec-3] a.b.OrderController - handled order 4711 in 12 ms with status OK"
+
+
+def _trace(number: int) -> list[str]:
+    expired = (
+        f"org.apache.kafka.common.errors.TimeoutException: Expiring 3 record(s) for orders-{number % 12}:120000 ms "
+        "has passed since batch creation"
+    )
+    return [
+        f"2026-01-02 03:{number // 60 % 60:02d}:{number % 60:02d},006 ERROR [worker] a.B - [Producer clientId=p-{number % 5}] failed",
+        f"java.util.concurrent.ExecutionException: {expired}",
+        *(f"\tat a.b.Class{frame}.method(Class{frame}.java:{number})" for frame in range(FRAMES)),
+        f"Caused by: {expired}",
+    ]
+
+
+def test_stack_traces(tmp_path: Path) -> None:
+    lines = [line for number in range(LINES // (FRAMES + 3)) for line in _trace(number)]
+    file = tmp_path / "app.log"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    command = [sys.executable, "-m", "service", "explain", str(file)]
+    seconds = []
+    for _ in range(RUNS):
+        begin = perf_counter()
+        assert run(command, stdout=DEVNULL, check=False).returncode == 0
+        seconds.append(perf_counter() - begin)
+    print(f"\nexplain of {len(lines):,} lines of stack traces, whole command: {min(seconds):.2f} s")
+
+
+def test_an_ordinary_log() -> None:
+    reader = Reader("app.log")
+    count = ORDINARY // (len(ORDINARY_LINE) + 1)
+    begin = process_time()
+    for _ in range(count):
+        reader.feed(ORDINARY_LINE)
+    print(
+        f"\n{count:,} ordinary lines, {ORDINARY // 10**6} MB: {process_time() - begin:.1f} s of CPU"
+    )

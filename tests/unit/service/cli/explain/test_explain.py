@@ -1,0 +1,164 @@
+"""`tidemark explain` as it is typed: what it prints, how it ends, what it does with bad input."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.cli.main import run
+from service.cli.terminal.exit_codes import ExitCode
+from tests.schemas import validate
+from tests.unit.service.cli.printing import at_terminal
+
+ERRORS = "org.apache.kafka.common.errors."
+FENCED = (
+    "2026-01-02 03:04:05,006 INFO [Producer clientId=p-1, transactionalId=pay-1] Transiting to fatal "
+    f"error state due to {ERRORS}ProducerFencedException: words"
+)
+UNKNOWN = f"{ERRORS}BrandNewException: words"
+REJECTED = (
+    "[2026-01-02 03:04:05,006] ERROR [ReplicaManager broker=2] Error processing append operation on partition "
+    f"orders-3 (kafka.server.ReplicaManager)\n{ERRORS}OutOfOrderSequenceException: Out of order sequence number "
+    "for producer 9 at offset 3 in partition orders-3: 27 (incoming seq. number), 2 (current end sequence number)"
+)
+WENT_BACK = (
+    "[2026-01-02 03:04:06,006] WARN [UnifiedLog partition=orders-4, dir=/d] Non-monotonic update of high watermark "
+    "from (offset=37, segment=[0:435]) to (offset=10, segment=[0:141]) (kafka.log.UnifiedLog)"
+)
+ONGOING = "pay-9::TransactionMetadata(transactionalId=pay-9, producerId=9, producerEpoch=0, txnTimeoutMs=60000, state=Ongoing)"
+
+
+@pytest.fixture(autouse=True)
+def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TIDEMARK_SERVER", raising=False)
+
+
+def explain(monkeypatch: pytest.MonkeyPatch, text: str | bytes, *options: str) -> int:
+    raw = text.encode() if isinstance(text, str) else text
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
+    return run(["explain", "-", *options])
+
+
+def document(capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+    parsed: dict[str, Any] = json.loads(capsys.readouterr().out)
+    validate("explain", parsed)
+    return parsed
+
+
+def test_everything_in_one_text(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"{FENCED}\n{REJECTED}\n{WENT_BACK}\n{ONGOING}"
+    assert explain(monkeypatch, text, "-o", "json") == ExitCode.OK
+    found = document(capsys)
+    assert [row["meaning"] for row in found["incidents"]] == [
+        "producer_fenced",
+        "out_of_order_sequence",
+    ]
+    fenced = found["incidents"][0]
+    assert (fenced["transactional_id"], fenced["transactional"], fenced["idempotent"]) == (
+        "pay-1",
+        "fatal",
+        None,
+    )
+    assert fenced["next_commands"][0] == "tidemark tx show pay-1 --bootstrap-servers HOST:PORT"
+    assert [(row["topic"], row["gap"]) for row in found["sequences"]] == [("orders", 24)]
+    assert [(row["topic"], row["records"]) for row in found["broker_lines"]] == [("orders", "lost")]
+    assert [row["transactional_id"] for row in found["transactions"]] == ["pay-9"]
+
+
+def test_a_person_reads_it_in_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = f"{FENCED}\n{REJECTED}\n{WENT_BACK}\n{ONGOING}\n{UNKNOWN}"
+    assert explain(monkeypatch, text) == ExitCode.INCOMPLETE
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    for words in (
+        "producer_fenced",
+        "close it and start a new one",
+        "orders-4",
+        "pay-9",
+        "BrandNewException",
+    ):
+        assert words in shown
+
+
+@pytest.mark.parametrize("output", ["wide", "tsv"])
+def test_nothing_is_folded_for_programs(
+    output: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert explain(monkeypatch, FENCED, "-o", output) == ExitCode.OK
+    assert "\\\n" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "remark"),
+    [
+        ("java.net.ConnectException: Connection refused", 13, "nothing of Kafka"),
+        (UNKNOWN, 1, "could not be explained"),
+        ("INFO [Producer clientId=p-1] Instantiated an idempotent producer.", 1, "no error that is known"),
+        ("", 2, "nothing to explain"),
+        (" \n", 13, "nothing of Kafka"),
+        (b"\x00\x01\x02\xff" * 1000, 13, "zero bytes"),
+        (b"\x00\x01\n" + FENCED.encode("utf-16"), 0, "zero bytes"),
+        (gzip.compress(FENCED.encode()), 2, "tidemark explain -"),
+    ],
+    ids=["not Kafka's", "unknown", "ordinary", "empty", "blank", "binary", "UTF-16", "compressed"],
+)  # fmt: skip
+def test_ends(
+    text: str | bytes, code: int, remark: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    assert explain(monkeypatch, text) == code
+    assert remark in capsys.readouterr().err
+
+
+def test_nothing_is_given_at_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    at_terminal(monkeypatch)
+    assert run(["explain"]) == ExitCode.USAGE
+    assert "kubectl logs orders-7d4 | tidemark explain" in capsys.readouterr().err
+
+
+def test_several_files_are_one_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    client, broker = tmp_path / "app.log", tmp_path / "server.log"
+    client.write_text(FENCED, encoding="utf-8")
+    broker.write_text(
+        "[2026-01-02 03:04:04,006] INFO [TransactionCoordinator id=1] Completed rollback of ongoing transaction for "
+        "transactionalId pay-1 due to timeout (kafka.coordinator.transaction.TransactionCoordinator)",
+        encoding="utf-8",
+    )
+    assert run(["explain", str(client), str(broker), "-o", "json"]) == ExitCode.OK
+    (incident,) = document(capsys)["incidents"]
+    assert [row["meaning"] for row in incident["problems"]] == [
+        "transaction_timed_out",
+        "producer_fenced",
+    ]
+    assert [row["role"] for row in incident["problems"]] == ["cause", "consequence"]
+
+
+def test_a_query_that_fails_does_not_take_the_explanation_away(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = explain(monkeypatch, FENCED, "-o", "json", "--server", "http://127.0.0.1:9")
+    assert code == ExitCode.INCOMPLETE
+    captured = capsys.readouterr()
+    found = json.loads(captured.out)
+    validate("explain", found)
+    assert [row["meaning"] for row in found["incidents"]] == ["producer_fenced"]
+    assert len(found["errors"]) == 1
+
+
+def test_a_broker_id_is_for_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [tmp_path / name for name in ("a", "b")]
+    for file in files:
+        file.write_text(FENCED, encoding="utf-8")
+    assert run(["explain", *map(str, files), "--broker-id", "1"]) == ExitCode.USAGE
+    assert "one FILE only" in capsys.readouterr().err

@@ -245,6 +245,7 @@ def _batch(header: BatchHeader) -> BatchSeen:
         base_sequence=base,
         last_sequence=(base + span - 1) % SEQUENCES,
         record_count=header.record_count,
+        is_transactional=header.is_transactional,
     )
 
 
@@ -253,4 +254,5 @@ def _marker(header: BatchHeader) -> MarkerSeen:
         offset=header.base_offset,
         leader_epoch=header.leader_epoch,
         producer_epoch=header.producer_epoch or 0,
+        is_commit=header.is_commit,
     )

@@ -1,7 +1,8 @@
 """Record batch headers, and what a read_committed reader would get out of them.
 
-Only the 61 bytes in front of each batch are read; nothing is decompressed. Source: the v2 record
-batch layout (KIP-98), aborted transactions of a Fetch answer with isolation read_committed.
+Only the 61 bytes in front of each batch are read, and of a control batch the key of its record; nothing is
+decompressed. Source: the v2 record batch layout (KIP-98), EndTransactionMarker of the broker, aborted
+transactions of a Fetch answer with isolation read_committed.
 """
 
 from __future__ import annotations
@@ -11,11 +12,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from collectors.wire.cursor import uvarint
+
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 LENGTH_PREFIX: Final = 12  # base offset and batch length, not counted in the length itself
 _TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 V2_MAGIC: Final = 2
+_MARKER_KEY: Final = struct.Struct(">hh")  # version, type
+_MARKER_BYTES: Final = 24  # that hold the head and the key of its record
+_MARKERS: Final = {0: False, 1: True}  # abort, commit; other types are no markers of transactions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +37,7 @@ class BatchHeader:
     record_count: int
     is_transactional: bool
     is_control: bool
+    is_commit: bool | None = None  # of a transaction's marker; None: it is none, or was not read
 
     @property
     def is_dense(self) -> bool:
@@ -58,14 +65,16 @@ def read_headers(records: bytes) -> list[BatchHeader]:
         end = position + LENGTH_PREFIX + fields[1]
         if fields[3] != V2_MAGIC or not position + HEADER.size <= end <= len(records):
             break
-        headers.append(_header(fields))
+        content = position + HEADER.size
+        headers.append(_header(fields, records[content : content + _MARKER_BYTES]))
         position = end
     return headers
 
 
-def _header(fields: tuple[int, ...]) -> BatchHeader:
+def _header(fields: tuple[int, ...], start: bytes) -> BatchHeader:
     base, _, leader_epoch, _, _, attributes, last_delta = fields[:7]
     producer_id, producer_epoch, base_sequence, count = fields[9:]
+    is_control = bool(attributes & CONTROL)
     return BatchHeader(
         base_offset=base,
         last_offset=base + last_delta,
@@ -75,8 +84,25 @@ def _header(fields: tuple[int, ...]) -> BatchHeader:
         base_sequence=base_sequence if base_sequence >= 0 else None,
         record_count=count,
         is_transactional=bool(attributes & _TRANSACTIONAL),
-        is_control=bool(attributes & CONTROL),
+        is_control=is_control,
+        is_commit=_read_marker(start) if is_control else None,
     )
+
+
+def _read_marker(record: bytes) -> bool | None:
+    """Return whether the record of a control batch is a commit; None where it is no marker.
+
+    In front of its key are length, attributes (one byte), two differences, and the key's length.
+    """
+    try:
+        _, position = uvarint(record, 0)
+        position += 1
+        for _ in range(3):
+            _, position = uvarint(record, position)
+        _, kind = _MARKER_KEY.unpack_from(record, position)
+    except (IndexError, OverflowError, struct.error):
+        return None
+    return _MARKERS.get(kind)
 
 
 def holds_records(

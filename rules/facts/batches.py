@@ -24,6 +24,7 @@ class BatchSeen:
     base_sequence: int  # int32; the last one may lie behind it, at the wrap
     last_sequence: int
     record_count: int
+    is_transactional: bool | None = None  # None: not read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,7 @@ class MarkerSeen:
     offset: int
     leader_epoch: int  # in which it was appended
     producer_epoch: int
+    is_commit: bool | None = None  # None: not read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ _BATCH: Final = re.compile(
     r"^baseOffset: (?P<base_offset>\d+) lastOffset: (?P<last_offset>\d+) count: (?P<count>\d+) "
     r"baseSequence: (?P<base_sequence>-?\d+) lastSequence: (?P<last_sequence>-?\d+) "
     r"producerId: (?P<producer_id>-?\d+) producerEpoch: (?P<producer_epoch>-?\d+) "
-    r"partitionLeaderEpoch: (?P<leader_epoch>\d+) isTransactional: \w+ isControl: false ",
+    r"partitionLeaderEpoch: (?P<leader_epoch>\d+) isTransactional: (?P<is_transactional>\w+) isControl: false ",
     re.ASCII | re.MULTILINE,
 )
 
@@ -38,8 +38,11 @@ def parse_dump(text: str) -> dict[int, list[BatchSeen]]:
     """Return the batches that the tool printed, without those that have no producer id."""
     batches: dict[int, list[BatchSeen]] = {}
     for line in _BATCH.finditer(text):
-        numbers = {name: int(value) for name, value in line.groupdict().items()}
+        words = line.groupdict()
+        is_transactional = words.pop("is_transactional") == "true"
+        numbers = {name: int(value) for name, value in words.items()}
         producer_id, count = numbers.pop("producer_id"), numbers.pop("count")
         if producer_id >= 0:
-            batches.setdefault(producer_id, []).append(BatchSeen(record_count=count, **numbers))
+            batch = BatchSeen(record_count=count, is_transactional=is_transactional, **numbers)
+            batches.setdefault(producer_id, []).append(batch)
     return batches

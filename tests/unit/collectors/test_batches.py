@@ -54,6 +54,7 @@ def test_the_last_accepted_batch_just_before_the_rejected_one_is_one_request() -
                 base_sequence=3,
                 last_sequence=5,
                 record_count=3,
+                is_transactional=False,
             ),
         ),
         scanned_from=0,

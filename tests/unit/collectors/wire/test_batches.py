@@ -9,6 +9,10 @@ import pytest
 from collectors.wire.batches import AbortedTransaction, BatchHeader, holds_records, read_headers
 from tests.unit.collectors.wire.records import CONTROL, TRANSACTIONAL, Batch
 
+# The record of a marker: length, attributes, two differences, a key of four bytes, a value of six.
+_HEAD, _VALUE = b"\x20\0\0\0\x08", b"\x0c\0\0\0\0\0\0\0"
+ABORT, COMMIT = (_HEAD + b"\0\0\0" + kind + _VALUE for kind in (b"\0", b"\1"))
+
 
 def encoded(*batches: Batch) -> bytes:
     return b"".join(batch.encode() for batch in batches)
@@ -63,6 +67,25 @@ def test_producer_0_is_a_producer() -> None:
 def test_only_two_attribute_bits_matter(attributes: int, expected: tuple[bool, bool]) -> None:
     (header,) = read_headers(Batch(attributes=attributes).encode())
     assert (header.is_transactional, header.is_control) == expected
+
+
+@pytest.mark.parametrize(
+    ("attributes", "payload", "expected"),
+    [
+        pytest.param(TRANSACTIONAL | CONTROL, ABORT, False, id="abort"),
+        pytest.param(TRANSACTIONAL | CONTROL, COMMIT, True, id="commit"),
+        pytest.param(CONTROL, COMMIT.replace(b"\0\0\0\1", b"\0\0\0\2"), None, id="another type"),
+        pytest.param(TRANSACTIONAL, COMMIT, None, id="no control batch"),
+        pytest.param(TRANSACTIONAL | CONTROL, COMMIT[:6], None, id="cut short"),
+        pytest.param(TRANSACTIONAL | CONTROL, b"\xff" * 24, None, id="no numbers"),
+        pytest.param(TRANSACTIONAL | CONTROL, b"", None, id="nothing"),
+    ],
+)
+def test_a_marker_says_how_its_transaction_ended(
+    attributes: int, payload: bytes, *, expected: bool | None
+) -> None:
+    (header,) = read_headers(Batch(attributes=attributes, payload=payload).encode())
+    assert header.is_commit is expected
 
 
 def test_a_batch_is_dense_until_compaction_takes_a_record() -> None:

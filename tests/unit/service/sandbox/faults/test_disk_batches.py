@@ -32,6 +32,7 @@ def test_the_batches_of_a_producer_are_returned_without_markers() -> None:
         base_sequence=2**31 - 2,
         last_sequence=0,
         record_count=3,
+        is_transactional=True,
     )
     assert parse_dump(DUMP) == {7: [batch]}
 

@@ -71,21 +71,24 @@ class TransactionReader:
         state_topic: StateTopicAnswer,
         *,
         producer_ids: Collection[int],
+        queried_ids: Collection[int] = (),
     ) -> Transactions:
         """Return every open transaction, and those of `producer_ids` whatever their state.
 
+        So are those of `queried_ids`; that one of these is not listed is no ground to search for the reason.
         An id that could not be described keeps the fields of its listing and is a gap. Without the
         topic (None) transactions were never used, and no broker is queried; once it was seen, a
         broker without it is only not up to date.
         """
         state_topic = self._seen.judge(state_topic)
-        resolved = frozenset(producer_ids)
+        holders = frozenset(producer_ids)
+        resolved = holders.union(queried_ids)
         if state_topic is None:
-            return self._never_used(session, resolved)
+            return self._never_used(session, holders)
         listings, all_answered = _list(session, resolved)
         transactions = _merge(session, listings, state_topic)
         # A producer that holds a partition and is not listed may only be hidden from us.
-        is_needed = not resolved <= {entry.producer_id for entry in transactions.values()}
+        is_needed = not holders <= {entry.producer_id for entry in transactions.values()}
         visibility = self.visibility.collect(session, is_needed=is_needed)
         self._describe(session, transactions, resolved)
         is_placed = _is_placed(session, state_topic, is_needed=is_needed)

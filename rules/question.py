@@ -83,17 +83,17 @@ class BatchesQuestion:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnersQuestion:
-    """Which transactional ids have these producers, if any?
+class TransactionsQuestion:
+    """In what state are the transactions of these producers?
 
-    Answered by `Snapshot.transactions`, whose `resolved` holds them.
+    Answered by `Snapshot.transactions`, also where nothing is open. It adds one listing per broker.
     """
 
     producer_ids: frozenset[int]
 
 
 Question: TypeAlias = (
-    ReadableQuestion | ProducersQuestion | EpochEndQuestion | BatchesQuestion | OwnersQuestion
+    ReadableQuestion | ProducersQuestion | EpochEndQuestion | BatchesQuestion | TransactionsQuestion
 )
 
 
@@ -105,7 +105,7 @@ class RoundRequests:
     producers: tuple[ProducersQuestion, ...]
     epoch_ends: tuple[EpochEndQuestion, ...]
     batches: tuple[BatchesQuestion, ...]
-    owners: tuple[OwnersQuestion, ...] = ()
+    transactions: tuple[TransactionsQuestion, ...]
 
 
 def by_kind(questions: Iterable[Question]) -> RoundRequests:
@@ -114,7 +114,7 @@ def by_kind(questions: Iterable[Question]) -> RoundRequests:
     producers: list[ProducersQuestion] = []
     epoch_ends: list[EpochEndQuestion] = []
     batches: list[BatchesQuestion] = []
-    owners: list[OwnersQuestion] = []
+    transactions: list[TransactionsQuestion] = []
     for question in questions:
         match question:
             case ReadableQuestion():
@@ -125,8 +125,8 @@ def by_kind(questions: Iterable[Question]) -> RoundRequests:
                 epoch_ends.append(question)
             case BatchesQuestion():
                 batches.append(question)
-            case OwnersQuestion():
-                owners.append(question)
+            case TransactionsQuestion():
+                transactions.append(question)
             case _:
                 assert_never(question)
     return RoundRequests(
@@ -134,5 +134,5 @@ def by_kind(questions: Iterable[Question]) -> RoundRequests:
         producers=tuple(producers),
         epoch_ends=tuple(epoch_ends),
         batches=tuple(batches),
-        owners=tuple(owners),
+        transactions=tuple(transactions),
     )

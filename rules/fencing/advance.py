@@ -21,7 +21,7 @@ from rules.facts.times import MICROSECOND
 from rules.fencing.classify import classify
 from rules.fencing.counted import ZOMBIE_WITHIN, attribute, list_rises
 from rules.fencing.gathering import gather
-from rules.question import OwnersQuestion
+from rules.question import TransactionsQuestion
 from rules.view import View
 
 # What is only a handover may still become a zombie for so long; later requests open a new episode.
@@ -127,7 +127,7 @@ def _importance(episode: FencingEpisode) -> tuple[int, int]:
     return _WEIGHT.index(episode.verdict.class_), episode.last_seen_us
 
 
-def owner_questions(view: View) -> tuple[OwnersQuestion, ...]:
+def owner_questions(view: View) -> tuple[TransactionsQuestion, ...]:
     """Return the question whose rejected producers have transactional ids; none on a quiet cluster."""
     fencing = view.memory.fencing
     if not fencing.open:
@@ -141,4 +141,4 @@ def owner_questions(view: View) -> tuple[OwnersQuestion, ...]:
         and episode.is_idempotent is None
         and now - episode.last_seen_us < OWNERS_ASKED // MICROSECOND
     )
-    return (OwnersQuestion(frozenset(sorted(unknown)[:MAX_OWNERS])),) if unknown else ()
+    return (TransactionsQuestion(frozenset(sorted(unknown)[:MAX_OWNERS])),) if unknown else ()

@@ -283,9 +283,13 @@ class ClusterReader:
         """
         with session.phase("transactions"):
             placed = self._readers.state_topic.collect(session)
-            wanted = frozenset[int]().union(*(each.producer_ids for each in questions.owners))
-            holders = wanted | self._readers.producers.known_ids()
-            transactions = self._readers.transactions.collect(session, placed, producer_ids=holders)
+            queried = (question.producer_ids for question in questions.transactions)
+            transactions = self._readers.transactions.collect(
+                session,
+                placed,
+                producer_ids=self._readers.producers.known_ids(),
+                queried_ids=frozenset().union(*queried),
+            )
         with session.phase("producers"):
             producers = self._readers.producers.collect(
                 session, partitions, offsets, questions.producers

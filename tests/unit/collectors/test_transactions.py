@@ -67,11 +67,15 @@ def observe(
     state_topic: StateTopic | Failure | None = BOTH,
     *,
     producer_ids: Collection[int] = (),
+    queried_ids: Collection[int] = (),
     reader: TransactionReader | None = None,
 ) -> tuple[Transactions, list[Gap], ScriptedPool]:
     session, pool = scripted([FIRST, SECOND], cluster.respond)
     reader = reader or TransactionReader(visibility=VisibilityReader(declared=True))
-    return reader.collect(session, state_topic, producer_ids=producer_ids), session.gaps, pool
+    transactions = reader.collect(
+        session, state_topic, producer_ids=producer_ids, queried_ids=queried_ids
+    )
+    return transactions, session.gaps, pool
 
 
 def kind_of(gap: Gap) -> str:
@@ -332,6 +336,16 @@ def test_visibility_is_asked_for_anew_where_the_holder_of_a_partition_is_not_lis
     observe(cluster, None, producer_ids=(6,), reader=reader)
     assert isinstance(reader.visibility, CountingVisibility)
     assert reader.visibility.needed == [False, False, True, True]
+
+
+def test_a_rule_s_producer_that_no_coordinator_lists_is_no_ground_to_prove_visibility() -> None:
+    reader = TransactionReader(visibility=CountingVisibility())
+    answers, gaps, pool = observe(Cluster({}), queried_ids={9}, reader=reader)
+    assert (answers.resolved, gaps) == (frozenset({9}), [])
+    listings = [listed.producer_id_filters for _, listed in pool.of(LIST_TRANSACTIONS)]
+    assert listings == [(), (9,), (), (9,)]
+    assert isinstance(reader.visibility, CountingVisibility)
+    assert reader.visibility.needed == [False]
 
 
 class CountingVisibility(VisibilityReader):

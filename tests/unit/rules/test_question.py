@@ -7,7 +7,13 @@ from typing import cast
 import pytest
 
 from rules.facts.commit_keys import CommitKeys
-from rules.question import ProducersQuestion, Question, ReadableQuestion, by_kind
+from rules.question import (
+    ProducersQuestion,
+    Question,
+    ReadableQuestion,
+    TransactionsQuestion,
+    by_kind,
+)
 from tests.factories import ints, partitions
 
 READABLE = ReadableQuestion(
@@ -18,9 +24,11 @@ PRODUCERS = ProducersQuestion(partitions(), ints(0, 2))
 
 def test_questions_are_sorted_by_kind_in_their_order() -> None:
     other = ReadableQuestion(READABLE.commits.take(ints()))
-    asked = by_kind([READABLE, PRODUCERS, other])
+    transactions = TransactionsQuestion(frozenset({7}))
+    asked = by_kind([READABLE, PRODUCERS, other, transactions])
     assert asked.readable == (READABLE, other)
     assert asked.producers == (PRODUCERS,)
+    assert asked.transactions == (transactions,)
     assert (by_kind([]).readable, by_kind([]).producers) == ((), ())
 
 

@@ -32,7 +32,7 @@ from rules.facts.transaction_log import (
 )
 from rules.facts.transactions import IdVisibility
 from rules.judgement import Finding
-from rules.question import OwnersQuestion
+from rules.question import TransactionsQuestion
 from rules.remembering import view_of_round
 from rules.verdict import Severity, Verdict
 from rules.view import View
@@ -519,7 +519,7 @@ def test_a_late_batch_that_is_counted_makes_no_zombie(broker_log: BrokerLog) -> 
 def test_the_coordinators_are_asked_whose_producer_was_rejected() -> None:
     rejected = observed(broker_log=lines(old_epoch(5, 0, 1)))
     [question] = producer_fenced.judge(play((rejected,))).questions
-    assert question == OwnersQuestion(frozenset({7}))
+    assert question == TransactionsQuestion(frozenset({7}))
     assert producer_fenced.judge(play((rejected, observed(**IDEMPOTENT)))).questions == ()
     assert producer_fenced.judge(play((observed(),))).questions == ()
 

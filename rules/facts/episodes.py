@@ -14,6 +14,11 @@ from typing import TypeAlias
 
 from rules.facts.column import Int64s
 from rules.facts.episode_record_errors import NOT_READ, EpisodeRecordErrors, merge_record_errors
+from rules.facts.episode_transactions import (
+    NOTHING_KNOWN,
+    EpisodeTransaction,
+    TransactionOutcome,
+)
 from rules.facts.identity import TopicId, TopicPartition, are_different
 from rules.facts.leaderships import Leaderships, merge_leaderships
 from rules.facts.producers import ProducerState
@@ -74,6 +79,7 @@ class ReportedVerdict:
     reported_us: int
     times: int  # how many reports were made
     arrival: Arrival | None = None  # None: not reported
+    outcome: TransactionOutcome | None = None  # of its transaction, as far as reported
 
     @property
     def is_confirmed(self) -> bool:
@@ -115,6 +121,7 @@ class Episode:
     is_waiting: bool = False  # it would query, but too many others do
     # An answer or a client's retry may still change the verdict.
     is_investigated: bool = False
+    transaction: EpisodeTransaction = NOTHING_KNOWN
     reported: ReportedVerdict | None = None
     ended_us: int | None = None
     record_errors: EpisodeRecordErrors = NOT_READ  # of clients, within its time
@@ -228,6 +235,9 @@ def _merge_episodes(stored: Episode, seen: Episode) -> Episode:
         queries=0,
         reported=stored.reported or seen.reported,
         record_errors=merge_record_errors(stored.record_errors, seen.record_errors),
+        transaction=seen.transaction
+        if stored.transaction.is_transactional is None
+        else stored.transaction,
     )
 
 

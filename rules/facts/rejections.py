@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from rules.facts.broker_log import SequenceForm, SequenceRejected
+from rules.facts.episode_transactions import RejectedTransaction
 from rules.facts.identity import BrokerId
 from rules.facts.last_observation import microseconds
 from rules.facts.sequence_verdicts import CONTINUITY, Arrival, SequenceReason
@@ -75,6 +76,7 @@ class Rejection:
     # arrived; the latter is known only for proven rejections.
     came: bool = False
     arrival: Arrival = Arrival.AWAITED
+    transaction: RejectedTransaction | None = None  # of the batch; None: nothing is known of one
 
     @property
     def key(self) -> RejectionKey:

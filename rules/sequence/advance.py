@@ -39,11 +39,15 @@ from rules.sequence.episode_context import (
     OnlyFailed,
 )
 from rules.sequence.gathering import gather_episodes
+from rules.sequence.producer_transactions import ProducerTransactions
 from rules.sequence.retention import retire_episodes
+from rules.sequence.transaction_observations import with_transactions
+from rules.sequence.transaction_outcome import awaited_rejections, is_any_open, is_end_unseen
 from rules.view import View
 
 ENDS_AFTER: Final = timedelta(minutes=5)  # since the last rejection; a client gave up long before
 LOSS_ENDS_AFTER: Final = timedelta(hours=1)  # a former leader that returns shows the exact range
+OPEN_ENDS_AFTER: Final = timedelta(hours=1)  # while its transaction is open: it may yet fail
 LOSS_SCANNED_EVERY: Final = timedelta(seconds=10)  # while its client may still retry
 # After the delivery timeout, how long a scan may still be made up to the end of the log.
 SCANNED_LATE: Final = timedelta(seconds=60)
@@ -78,9 +82,12 @@ def advance_sequences(
         return memory
     over, remaining = list(episodes.replaced), list[Episode]()
     contexts = EpisodeContexts.of(view, leaderships)
+    facts = ProducerTransactions.of(view.snapshot, episodes.open.values())
     for episode in episodes.open.values():
         context = contexts.of_episode(episode)
-        judged = _judge(with_answers(episode, contexts, context, changes), context, only_failed)
+        answered = with_answers(episode, contexts, context, changes)
+        answered = with_transactions(answered, facts, contexts, context)
+        judged = _judge(answered, context, only_failed)
         (over if _is_over(judged, context) else remaining).append(judged)
     return retire_episodes(memory, over, remaining, contexts.now_us)
 
@@ -170,7 +177,8 @@ def _should_query(episode: Episode, decision: Decision, context: EpisodeContext)
     if decision.verdict.is_confirmed:
         if decision.verdict.class_ is SequenceClass.LOSS:
             return _may_heal(episode, context)
-        return _may_be_resent(episode, decision) or _may_arrive(episode, context)
+        is_sought = _may_be_resent(episode, decision) or _may_arrive(episode, context)
+        return is_sought or _may_find_end(episode)
     if is_patient(episode, context):
         return episode.queries < QUERIES_AT_ONCE
     is_in_time = context.now_us < decision.rejection.seen_us + INVESTIGATED // MICROSECOND
@@ -188,6 +196,14 @@ def _may_arrive(episode: Episode, context: EpisodeContext) -> bool:
     if is_patient(episode, context):
         return episode.queries < QUERIES_AT_ONCE
     return _is_late_scan_open(episode, context)
+
+
+def _may_find_end(episode: Episode) -> bool:
+    """Whether to scan for the marker of the rejected batch's transaction, longer if it ended unseen."""
+    if not episode.transaction.is_transactional or not awaited_rejections(episode):
+        return False
+    most = QUERIES_IN_A_ROW if is_end_unseen(episode) else QUERIES_AT_ONCE
+    return episode.queries < most
 
 
 def _may_heal(episode: Episode, context: EpisodeContext) -> bool:
@@ -226,6 +242,7 @@ def _is_over(episode: Episode, context: EpisodeContext) -> bool:
     """Whether nothing was rejected for a while, and no further evidence is expected."""
     is_loss = episode.verdict.class_ is SequenceClass.LOSS
     waits = LOSS_ENDS_AFTER if is_loss else ENDS_AFTER
+    waits = OPEN_ENDS_AFTER if is_any_open(episode) else waits
     if context.now_us < episode.last_seen_us + waits // MICROSECOND:
         return False
     return episode.verdict.is_confirmed or is_final(episode, episode.shown, context)

@@ -50,6 +50,7 @@ class ShortEpisode(_Class, total=False):
     gap: int | None
     rejections: int
     is_new: bool
+    transaction: str | None
 
 
 class SourceError(TypedDict):
@@ -80,6 +81,15 @@ class SequenceEvidence(_Class, total=False):
     state_producer_epoch: int | None
     state_last_sequence: int | None
     leader_changes: list[ChangeEvidence]
+    transactional: bool | None
+    transactional_id: str | None
+    transaction: str | None
+    transaction_shown_by: str | None
+    transaction_unknown_reason: str | None
+    transaction_epoch: int | None
+    transaction_start_offset: int | None
+    transaction_marker_offset: int | None
+    transaction_timeout_ms: int | None
     evidence_for: list[FactEvidence]
     evidence_against: list[FactEvidence]
     record_errors: list[ClientEvidence]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rules.facts.broker_log import SequenceRejected
+from rules.facts.episode_transactions import ABORTED, TransactionOutcome, UnknownOutcome
 from rules.facts.episodes import Episode
 from rules.facts.rejections import Rejection, distinct, rejection_of
 from rules.facts.sequence_verdicts import (
@@ -26,7 +27,10 @@ from rules.sequence.numbers import (
     suspicion_of,
     unresolved_with,
 )
+from rules.sequence.producer_transactions import IN_TRANSACTIONS
 from rules.sequence.record_errors import record_error_evidence
+from rules.sequence.transaction_outcome import outcome_of, transaction_evidence
+from rules.sequence.transaction_words import Advice, advise
 from rules.sequence.words import ARRIVALS, WORDS, Words, format_count
 
 
@@ -50,6 +54,11 @@ class Explanation:
     # at least were not written if it did not.
     arrival: Arrival | None = None
     unwritten: int | None = None
+    # Whether the producer is transactional (None: not known), and what became of the transaction.
+    transactional: bool | None = None
+    transactional_id: str | None = None
+    transaction: TransactionOutcome | None = None  # None: it is not known to have any
+    transaction_unknown: UnknownOutcome | None = None
 
     @property
     def class_(self) -> SequenceClass:
@@ -68,29 +77,47 @@ class Explanation:
 
     @property
     def explanation(self) -> str:
-        """Return the verdict in a sentence, and whether the rejected batch arrived."""
+        """Return the verdict in a sentence, whether the rejected batch arrived, and its transaction."""
         sentence = WORDS[self.reason].explanation
-        came = None if self.arrival is None else ARRIVALS.get(self.arrival)
-        if came is None:
-            return sentence
+        came = self._advice.arrival
         records = format_count(self.unwritten or 0, "record")
-        return f"{sentence} {came.explanation.format(records=records)}"
+        arrived = "" if came is None else came.format(records=records)
+        return " ".join(filter(None, (sentence, arrived, self._advice.explanation)))
 
     @property
     def needed_evidence(self) -> str | None:
         """Return the evidence that would settle it; None where it is settled."""
-        return self._words.needed_evidence
+        return self._words.needed_evidence or self._advice.needed_evidence
 
     @property
     def check(self) -> str:
         """Return what to do."""
-        return self._words.check
+        return self._advice.check
+
+    @property
+    def _open_arrival(self) -> Arrival | None:
+        """Return whether the rejected batch arrived; None where its transaction was aborted meanwhile."""
+        is_open = self.arrival in (Arrival.AWAITED, Arrival.NOT_KNOWN)
+        return None if is_open and self.transaction in ABORTED else self.arrival
 
     @property
     def _words(self) -> Words:
         """Return the words about the arrival, where there are some, else those of the reason."""
-        came = None if self.arrival is None else ARRIVALS.get(self.arrival)
+        came = None if self._open_arrival is None else ARRIVALS.get(self._open_arrival)
         return WORDS[self.reason] if came is None else came
+
+    @property
+    def _advice(self) -> Advice:
+        """Return what the producer's transaction adds."""
+        return advise(
+            self._words.check,
+            is_loss=self.class_ is SequenceClass.LOSS,
+            arrival=self._open_arrival,
+            transactional=self.transactional,
+            transactional_id=self.transactional_id,
+            outcome=self.transaction,
+            unknown_reason=self.transaction_unknown,
+        )
 
 
 def explain(
@@ -106,6 +133,7 @@ def explain(
     shown = suspicion.rejection
     named = next((event for event in rejections if event.topic is not None), rejections[0])
     is_loss = suspicion.class_ is SequenceClass.LOSS
+    is_in_transaction = any(event.form in IN_TRANSACTIONS for event in rejections)
     verdict = SequenceVerdict(
         class_=suspicion.class_,
         phase=suspicion.phase,
@@ -123,6 +151,8 @@ def explain(
         gap=suspicion.gap,
         rejections=sum(rejection.count for rejection in distinct_rejections),
         verdict=verdict,
+        transactional=is_in_transaction or None,
+        transaction=TransactionOutcome.UNKNOWN if is_in_transaction else None,
         evidence=number_evidence(shown, distinct_rejections, largest_batch),
     )
 
@@ -145,12 +175,17 @@ def explain_episode(episode: Episode) -> Explanation:
         verdict=episode.verdict,
         arrival=arrival,
         unwritten=unwritten,
+        transactional=episode.transaction.is_transactional,
+        transactional_id=episode.transaction.transactional_id,
+        transaction=outcome_of(episode),
+        transaction_unknown=episode.transaction.unknown_reason,
         evidence={
             **number_evidence(shown, episode.rejections, episode.largest_batch),
             "rejections": episode.rejection_count,
             "arrival": None if arrival is None else str(arrival),
             "unwritten_records": unwritten,
             **resolution_evidence(episode, shown),
+            **transaction_evidence(episode),
             **for_and_against(episode, shown),
             **record_error_evidence(episode),
         },

@@ -13,6 +13,7 @@ from typing import Final
 from rules.facts.episodes import Episode, ReportedVerdict
 from rules.facts.times import MICROSECOND
 from rules.sequence.arrivals import arrival_evidence
+from rules.sequence.transaction_outcome import is_news, outcome_of
 
 # Since the last report, for a producer that is still rejected: a finding expires after a day.
 REPORTED_AGAIN: Final = timedelta(hours=23)
@@ -28,6 +29,8 @@ def with_report(episode: Episode, now_us: int) -> Episode:
         return replace(episode, reported=reported)
     # A report made before arrivals were stored is not repeated for the arrival alone.
     arrival = None if before.arrival is None else reported.arrival
+    if not is_news(before.outcome, reported.outcome):
+        reported = replace(reported, outcome=before.outcome)
     same = replace(reported, reported_us=before.reported_us, times=before.times, arrival=arrival)
     is_same = same == before
     goes_on = episode.last_seen_us >= before.reported_us + REPORTED_AGAIN // MICROSECOND
@@ -45,4 +48,5 @@ def _make_report(episode: Episode, now_us: int) -> ReportedVerdict:
         reported_us=now_us,
         times=1 if episode.reported is None else episode.reported.times + 1,
         arrival=arrival_evidence(episode),
+        outcome=outcome_of(episode),
     )

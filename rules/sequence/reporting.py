@@ -26,6 +26,7 @@ from rules.question import Question
 from rules.sequence.evidence_fields import SequenceEvidence, ShortEpisode, SourceError
 from rules.sequence.explained import explain_episode
 from rules.sequence.numbers import RANK
+from rules.sequence.transaction_outcome import costs_transaction
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -241,9 +242,13 @@ def _group_reported(
     return {name: sorted(episodes.values(), key=_badness) for name, episodes in by_name.items()}
 
 
-def _badness(episode: Episode) -> tuple[int, bool, int]:
+def _badness(episode: Episode) -> tuple[bool, bool, int, bool, int]:
+    """Return the sort key: losses first, then episodes that cost a transaction."""
     verdict = episode.verdict
-    return RANK.index(verdict.class_), not verdict.is_confirmed, episode.first_seen_us
+    is_loss = verdict.class_ is SequenceClass.LOSS
+    rank = RANK.index(verdict.class_)
+    first = episode.first_seen_us
+    return not is_loss, not costs_transaction(episode), rank, not verdict.is_confirmed, first
 
 
 def _labels(view: View, name: TopicPartition) -> dict[str, str]:
@@ -316,6 +321,7 @@ def _short(episode: Episode, *, is_new: bool) -> ShortEpisode:
         "gap": explanation.gap,
         "rejections": explanation.rejections,
         "is_new": is_new,
+        "transaction": None if explanation.transaction is None else str(explanation.transaction),
     }
 
 

@@ -15,6 +15,7 @@ from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
 from rules.facts.sequence_verdicts import SequenceClass
 from rules.facts.times import MICROSECOND
 from rules.sequence.reported_once import with_report
+from rules.sequence.transaction_outcome import without_open_transactions
 
 ENDED_KEPT: Final = timedelta(hours=24)
 MAX_ENDED: Final = 1000
@@ -81,7 +82,7 @@ def _end_episode(episode: Episode, now_us: int) -> Episode:
     if is_open and not verdict.is_confirmed:
         verdict = replace(verdict, class_=SequenceClass.UNDETERMINED, at_most_records=None)
     ended = replace(
-        episode,
+        without_open_transactions(episode),
         verdict=verdict,
         ended_us=now_us,
         is_querying=False,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 from pydantic import AliasPath, Field
 
 from rules.facts.broker_log import SequenceForm
+from rules.facts.episode_transactions import TransactionOutcome
 from rules.facts.episodes import ChangeKind, Episode
 from rules.facts.sequence_verdicts import Arrival, Phase, SequenceClass, SequenceReason
 from rules.sequence.arrivals import arrival_evidence
 from rules.sequence.explained import explain_episode
+from rules.sequence.transaction_outcome import outcome_of
 from service.views.model import Evidence, FindingState, Model, Timestamp
 
 
@@ -44,6 +47,11 @@ class ExplainedRejections(Model):
     at_most_records: Annotated[int | None, _of_verdict("at_most_records")]
     """Of this producer, if it is a loss: its gap"""
     rejections: Annotated[int, Field(description="How often batches of it were rejected")]
+    transactional: bool | None
+    """Whether the producer is transactional; null: nothing says so"""
+    transactional_id: str | None
+    transaction: TransactionOutcome | None
+    """What became of the rejected batch's transaction; null: the producer is not known to have any"""
     explanation: Annotated[str, Field(description="The verdict in a sentence")]
     needed_evidence: str | None
     """Evidence that would settle it; null: it is settled"""
@@ -120,8 +128,18 @@ def sequence_event(episode: Episode) -> SequenceEvent:
 
 def _next_command(episode: Episode) -> str | None:
     """Return the command to run next for an episode; None: none is needed."""
-    if episode.name is None or episode.verdict.class_ is not SequenceClass.LOSS:
+    if episode.name is None:
         return None
+    if episode.verdict.class_ is not SequenceClass.LOSS:
+        return show_transaction(episode)
     if episode.verdict.is_confirmed:
         return f"tidemark loss show {episode.name}"
     return f"tidemark loss ls --topic {episode.name.topic} --state all"
+
+
+def show_transaction(episode: Episode) -> str | None:
+    """Return the command that shows a transaction which failed, or whose end is not known."""
+    name, outcome = episode.transaction.transactional_id, outcome_of(episode)
+    if name is None or outcome in (None, TransactionOutcome.COMMITTED):
+        return None
+    return f"tidemark tx show {shlex.quote(name)}"

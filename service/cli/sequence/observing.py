@@ -26,6 +26,7 @@ from rules.question import EpochEndQuestion, Question
 from rules.remembering import view_of_round
 from rules.sequence.gathering import row_of
 from rules.sequence.requests import questions_of
+from rules.sequence.transaction_outcome import awaited_rejections
 from rules.transactions.listing import gaps_about
 from rules.view import View
 from service.cli.sequence.explaining import ReadEvent, without_change
@@ -104,12 +105,17 @@ class _Rounds:
         view = view_of_round(replace(snapshot, broker_log=log), self._memory)
         self._memory = self.given.put_into(view.memory)
         self.ends |= _ends(view)
-        is_open = any(
-            not episode.verdict.is_confirmed for episode in view.memory.sequences.episodes
-        )
-        questions = questions_of(view) if is_open else ()  # confirmed verdicts need no more
+        is_open = any(map(_is_asked, view.memory.sequences.episodes))
+        questions = questions_of(view) if is_open else ()
         self.questions = (*questions, *_of_epochs(view, self.ends))
         return view
+
+
+def _is_asked(episode: Episode) -> bool:
+    """Whether another round may add something: a proof, or the end of a transaction."""
+    is_in_transaction = bool(episode.transaction.is_transactional)
+    is_awaited = is_in_transaction and bool(awaited_rejections(episode))
+    return is_awaited or not episode.verdict.is_confirmed
 
 
 def _topics_of(events: Iterable[LogEvent]) -> re.Pattern[str]:
@@ -260,7 +266,7 @@ def next_command(episode: Episode, read_events: Sequence[ReadEvent] = ()) -> str
     """
     name = episode.name
     if name is None or not _is_open(episode):
-        return None
+        return models.show_transaction(episode)
     if any(change.epoch_end is not None for change in episode.changes):
         return None  # that log was given
     if _controllers_log(read_events) is not None or any(

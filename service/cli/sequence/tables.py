@@ -91,6 +91,15 @@ def lost(row: Row) -> str | None:
     return f"at most {_counted(row['at_most_records'], 'record')}"
 
 
+def transaction(row: Row) -> str | None:
+    """Return what became of the transaction, and its transactional id; None: it is not known to have one."""
+    outcome, name = row.get("transaction"), row.get("transactional_id")
+    if outcome is None:
+        return None
+    said = str(outcome).replace("_", " ")
+    return said if name is None else f"{said}, transactional id {name}"
+
+
 def _counted(count: object, what: str) -> str:
     return format_count(count, what) if isinstance(count, int) else f"{text(count)} {what}s"
 
@@ -102,6 +111,7 @@ def _facts(row: Row) -> list[tuple[str, object]]:
         ("offset", row.get("offset")),
         ("rejected", _rejected(row)),
         ("lost", lost(row)),
+        ("transaction", transaction(row)),
         ("explanation", row.get("explanation")),
         ("by", _by(row)),
         *_list_evidence(row, "for", "evidence_for"),

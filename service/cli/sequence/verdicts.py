@@ -20,7 +20,8 @@ from service.views.sequences import ExplainedRejections
 # The fields that are taken from the source that knows most of an event.
 VERDICT: Final = (
     "class", "phase", "reason", "evidence", "lost_from", "lost_to", "lost_offsets",
-    "at_most_records", "explanation", "needed_evidence", "check", "next_command",
+    "at_most_records", "transactional", "transactional_id", "transaction", "explanation",
+    "needed_evidence", "check", "next_command",
 )  # fmt: skip
 BY: Final = "verdict_by"
 NUMBERS: Final = "numbers"

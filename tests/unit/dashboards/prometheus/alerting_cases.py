@@ -37,6 +37,7 @@ ON_FINDINGS: Final[Mapping[str, tuple[str, str, str]]] = {
     "producer_fenced": ("45s", "1m", "warning"),
     "read_committed_consumers_blocked": ("45s", "1m", "warning"),
     "record_error_rate_high": ("2m45s", "3m", "warning"),
+    "sequence_gap_reordering": ("45s", "1m", "warning"),
     "transaction_abort_ratio_high": ("5m45s", "6m", "warning"),
     "transaction_overdue": ("45s", "1m", "warning"),
     "unclean_leader_election": ("45s", "1m", "warning"),

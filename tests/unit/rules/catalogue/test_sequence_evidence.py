@@ -25,7 +25,7 @@ from rules.open_findings import (
     apply_changes,
     next_changes,
 )
-from rules.question import BatchesQuestion, ProducersQuestion
+from rules.question import BatchesQuestion, ProducersQuestion, TransactionsQuestion
 from rules.sequence.retention import MAX_ENDED, MAX_OPEN
 from rules.verdict import Severity, Verdict
 from rules.view import View
@@ -121,13 +121,14 @@ def test_a_client_failure_stays_one_when_its_metrics_are_forgotten() -> None:
 
 
 def test_an_open_episode_asks_for_batches_and_for_the_producer() -> None:
-    states, batches = sequence_gap_loss.judge(play(TEXTBOOK[:2])[-1]).questions
+    states, batches, transactions = sequence_gap_loss.judge(play(TEXTBOOK[:2])[-1]).questions
     assert isinstance(states, ProducersQuestion)
     assert (states.rows.tolist(), states.wants_states_of) == ([0], frozenset({7}))
     assert isinstance(batches, BatchesQuestion)
     [wanted] = batches.requests
     assert (str(wanted.name), wanted.producer_id) == ("orders-0", 7)
     assert (wanted.offset, wanted.sequence) == (100, 2)
+    assert transactions == TransactionsQuestion(frozenset({7}))
 
 
 def test_what_is_proven_is_asked_no_more() -> None:

@@ -98,8 +98,12 @@ def test_only_a_confirmed_loss_pages(name: str) -> None:
 
 def test_suspected_loss_warns_and_the_rest_informs() -> None:
     assert sequence_gap_loss.RULE.severity_of("possibly_lost") is Severity.WARNING
-    for rule in (sequence_gap_reordering, sequence_gap_undetermined, duplicates_possible):
+    for rule in (sequence_gap_undetermined, duplicates_possible):
         assert rule.RULE.severity is Severity.INFO
+    reordering = sequence_gap_reordering
+    severities = {why: reordering.RULE.severity_of(why) for why in reordering.Why}
+    assert severities.pop(reordering.Why.TRANSACTION_FAILED) is Severity.WARNING
+    assert set(severities.values()) == {Severity.INFO}
     assert producer_sequence_bug.RULE.severity is Severity.INFO
 
 

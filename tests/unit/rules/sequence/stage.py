@@ -113,7 +113,13 @@ def verdict(*observations: Observation) -> tuple[str, str, str]:
 
 
 def batch(
-    offset: int, sequence: int, count: int = 1, *, leader_epoch: int = 5, epoch: int = 0
+    offset: int,
+    sequence: int,
+    count: int = 1,
+    *,
+    leader_epoch: int = 5,
+    epoch: int = 0,
+    transactional: bool = False,
 ) -> BatchSeen:
     """Return a batch of `count` records that begins at these."""
     return BatchSeen(
@@ -124,12 +130,17 @@ def batch(
         base_sequence=sequence,
         last_sequence=(sequence + count - 1) % 2**31,
         record_count=count,
+        is_transactional=transactional,
     )
 
 
-def marker(offset: int, *, leader_epoch: int = 5, epoch: int = 0) -> MarkerSeen:
+def marker(
+    offset: int, *, leader_epoch: int = 5, epoch: int = 0, commit: bool | None = None
+) -> MarkerSeen:
     """Return the end of a transaction."""
-    return MarkerSeen(offset=offset, leader_epoch=leader_epoch, producer_epoch=epoch)
+    return MarkerSeen(
+        offset=offset, leader_epoch=leader_epoch, producer_epoch=epoch, is_commit=commit
+    )
 
 
 def found(

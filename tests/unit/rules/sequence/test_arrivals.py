@@ -218,10 +218,13 @@ def test_case(case: Case) -> None:
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_nothing_has_to_be_done_only_where_it_is_known_to_have_come(case: Case) -> None:
     said = explain_episode(watched(*case.observations))
-    assert (said.check == NOTHING) == (case.arrival == "arrived")
+    is_in_transaction = said.transaction is not None  # of which the end is not known
+    is_said = said.check.startswith(NOTHING)
+    assert is_said == (case.arrival == "arrived" and not is_in_transaction)
     if case.unwritten is not None:
         assert f"at least {case.unwritten} records" in said.explanation
-    assert (said.needed_evidence is not None) == (case.arrival == "awaited")
+    is_open = case.arrival == "awaited" or is_in_transaction
+    assert (said.needed_evidence is not None) == is_open
 
 
 def test_both_are_reported_and_the_second_when_it_is_known() -> None:

@@ -20,7 +20,12 @@ from rules.facts.broker_log import (
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import BrokerId
 from rules.facts.snapshot import Snapshot
-from rules.question import BatchesQuestion, EpochEndQuestion, ProducersQuestion
+from rules.question import (
+    BatchesQuestion,
+    EpochEndQuestion,
+    ProducersQuestion,
+    TransactionsQuestion,
+)
 from service.cli.sequence.input_logs import InputLog
 from service.cli.sequence.observing import AT_MOST, observe
 from service.observe.cluster_reader import Scope
@@ -71,7 +76,8 @@ def test_a_batch_of_the_present_leader_epoch_settles_it_in_two_rounds() -> None:
     )
     (row,) = observe(brokers, read_events([rejected(27, 2)])).rows
     assert said(row) == ("reordering", "confirmed", "same_leader_epoch")
-    assert brokers.queries == [set(), {BatchesQuestion, ProducersQuestion}]
+    questions = {BatchesQuestion, ProducersQuestion, TransactionsQuestion}
+    assert brokers.queries == [set(), questions]
     evidence = row["evidence"]
     assert (evidence["appended_leader_epoch"], evidence["leader_epoch_now"]) == (5, 5)
     assert (evidence["state_last_sequence"], evidence["log_end_offset_now"]) == (2, 100)

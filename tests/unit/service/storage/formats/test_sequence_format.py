@@ -8,14 +8,18 @@ from typing import Any
 import pytest
 
 from rules.errors import StoreError
+from rules.facts.episode_transactions import NOTHING_KNOWN
 from rules.facts.memory import Memory
 from rules.facts.sequence_verdicts import Arrival
+from rules.sequence.explained import explain_episode
 from rules.sequence.reporting import list_newly_reported
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from service.storage.formats.sequence import plain_sequences, sequences_of
 from tests.unit.rules.sequence.case_observations import ALONE, of_2
 from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.stage import play
+from tests.unit.rules.sequence.transaction_cases import CASES as TRANSACTIONS
+from tests.unit.rules.sequence.transaction_cases import QUIET
 
 
 def restarted(memory: Memory) -> Memory:
@@ -61,15 +65,37 @@ def test_a_restart_after_every_round_changes_no_verdict(name: str) -> None:
     assert found == stayed
 
 
+@pytest.mark.parametrize("name", TRANSACTIONS)
+def test_what_became_of_a_transaction_survives_a_restart_after_every_round(name: str) -> None:
+    case = TRANSACTIONS[name]
+    observations = (QUIET, case.line, *case.rounds)
+    [stayed] = play(observations)[-1].memory.sequences.episodes
+    [found] = play(observations, between=restarted)[-1].memory.sequences.episodes
+    assert found == stayed
+
+
+def test_an_older_checkpoint_says_nothing_of_transactions_and_more_is_found_out() -> None:
+    case = TRANSACTIONS["open-by-its-coordinator"]
+    rounds = (QUIET, case.line, *case.rounds)
+    [episode] = older(play(rounds)[-1].memory).sequences.open.values()
+    assert (episode.transaction, episode.shown.transaction) == (NOTHING_KNOWN, None)
+    views = play((*rounds, replace(case.rounds[-1], second=14)), between=older)
+    [again] = views[-1].memory.sequences.open.values()
+    assert explain_episode(again).evidence["transaction"] == "open"
+    assert [list_newly_reported(view) for view in views][-1] == ()
+
+
 def older(memory: Memory) -> Memory:
     """Return the memory as a process reads it that an older release had stored."""
     kept = plain_sequences(memory.sequences)
     for episode in kept["open"]:
-        for name in ("is_investigated", "seen_epoch", "watched_from", "clean_from"):
+        for name in ("is_investigated", "seen_epoch", "watched_from", "clean_from", "transaction"):
             episode.pop(name, None)
+        episode.get("reported", {}).pop("outcome", None)
         for one in (*episode["rejections"], episode.get("told") or {}):
             one.pop("arrival", None)
             one.pop("came", None)
+            one.pop("transaction", None)
     read = sequences_of(kept)
     return replace(memory, sequences=replace(read, leaderships=memory.sequences.leaderships))
 

@@ -214,6 +214,7 @@ REORDERING: Final = gap_of(SequenceClass.REORDERING, "sequence_gap_reordering")
 SEQUENCES: Final[Mapping[str, tuple[Claim[SequenceTruth], ...]]] = {
     "sequence-loss": LOSS_GAP,
     "sequence-reordering": REORDERING,
+    "sequence-in-transaction": REORDERING,
     "sequence-two-producers": (*LOSS_GAP, *REORDERING),
     "sequence-stale-retry": gap_of(SequenceClass.STALE_RETRY, "duplicates_possible"),
     "sequence-restart": gap_of(SequenceClass.SEQUENCE_RESTART, "producer_sequence_bug"),

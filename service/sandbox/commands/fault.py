@@ -111,6 +111,13 @@ MOST_PARTITIONS = 100
     help="How the broker rejects a batch whose sequence does not follow; others by raw alone.",
 )
 @click.option(
+    "--outcome",
+    type=click.Choice(["committed", "aborted", "fenced", "timed-out", "open"]),
+    default="aborted",
+    show_default=True,
+    help="What becomes of the transaction in which a batch is rejected; by librdkafka: aborted, timed-out.",
+)
+@click.option(
     "--burst", is_flag=True, help="What is lost was written just before, so that nobody saw it."
 )
 @click.option(
@@ -146,6 +153,8 @@ def command(
       tidemark sandbox fault sequence-reordering --client librdkafka
       tidemark sandbox fault sequence-loss              expected 3, got 27
       tidemark sandbox fault sequence-loss --client java --old-leader-returns
+      tidemark sandbox fault sequence-in-transaction --client librdkafka
+      tidemark sandbox fault sequence-in-transaction --outcome timed-out --timeout 5
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     from service.sandbox.faults import FAULTS  # noqa: PLC0415 - help stays fast
 
@@ -200,9 +209,16 @@ def _make(
 
 
 def _options(
-    *, timeout: float | None, protocol: str | None, client: str, form: str, **choices: Any
+    *,
+    timeout: float | None,
+    protocol: str | None,
+    client: str,
+    form: str,
+    outcome: str,
+    **choices: Any,
 ) -> FaultOptions:
     from rules.facts.broker_log import SequenceForm  # noqa: PLC0415 - help stays fast
+    from rules.facts.episode_transactions import TransactionOutcome  # noqa: PLC0415 - as above
     from service.sandbox.faults import Client, FaultOptions  # noqa: PLC0415 - as above
     from service.sandbox.workloads.raw_producer import Protocol  # noqa: PLC0415 - as above
 
@@ -211,6 +227,7 @@ def _options(
         protocol=None if protocol is None else Protocol(protocol),
         client=Client(client),
         form=SequenceForm(form.replace("-", "_")),
+        outcome=TransactionOutcome(outcome.replace("-", "_")),
         **choices,
     )
 

@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from rules.errors import SandboxError
-from rules.facts.batches import BatchSeen
+from rules.facts.batches import BatchSeen, MarkerSeen
 from rules.facts.identity import BrokerId, TopicPartition
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.layout import node_layout
@@ -20,18 +20,34 @@ _BATCH: Final = re.compile(
     re.ASCII | re.MULTILINE,
 )
 
+_MARKER: Final = re.compile(
+    r"^baseOffset: (?P<offset>\d+) .* producerId: (?P<producer_id>\d+) "
+    r"producerEpoch: (?P<producer_epoch>\d+) partitionLeaderEpoch: (?P<leader_epoch>\d+) "
+    r".*isControl: true .*\n.*endTxnMarker: (?P<kind>COMMIT|ABORT) ",
+    re.ASCII | re.MULTILINE,
+)
+
 
 def batches_on_disk(
     sandbox: Sandbox, broker_id: BrokerId, where: TopicPartition
 ) -> dict[int, list[BatchSeen]]:
     """Return the batches of records in one broker's copy of a partition, by producer id."""
+    return parse_dump(_dump(sandbox, broker_id, where))
+
+
+def markers_on_disk(
+    sandbox: Sandbox, broker_id: BrokerId, where: TopicPartition
+) -> dict[int, list[MarkerSeen]]:
+    """Return the markers of transactions in one broker's copy of a partition, by producer id."""
+    return parse_markers(_dump(sandbox, broker_id, where, "--deep-iteration"))
+
+
+def _dump(sandbox: Sandbox, broker_id: BrokerId, where: TopicPartition, *options: str) -> str:
     files = sorted(node_layout(sandbox.directory, broker_id).data.glob(f"{where}/*.log"))
     if not files:
         raise SandboxError(f"broker {broker_id} has no files of {where}")
-    dump = run_quietly(
-        sandbox, "kafka-dump-log.sh", ["--files", ",".join(str(path) for path in files)]
-    )
-    return parse_dump(dump)
+    paths = ",".join(str(path) for path in files)
+    return run_quietly(sandbox, "kafka-dump-log.sh", ["--files", paths, *options])
 
 
 def parse_dump(text: str) -> dict[int, list[BatchSeen]]:
@@ -46,3 +62,15 @@ def parse_dump(text: str) -> dict[int, list[BatchSeen]]:
             batch = BatchSeen(record_count=count, is_transactional=is_transactional, **numbers)
             batches.setdefault(producer_id, []).append(batch)
     return batches
+
+
+def parse_markers(text: str) -> dict[int, list[MarkerSeen]]:
+    """Return the markers that the tool printed, each behind its control batch."""
+    markers: dict[int, list[MarkerSeen]] = {}
+    for line in _MARKER.finditer(text):
+        words = line.groupdict()
+        is_commit = words.pop("kind") == "COMMIT"
+        numbers = {name: int(value) for name, value in words.items()}
+        producer_id = numbers.pop("producer_id")
+        markers.setdefault(producer_id, []).append(MarkerSeen(is_commit=is_commit, **numbers))
+    return markers

@@ -14,6 +14,7 @@ from typing import Final
 from collectors.wire.api import DESCRIBE_CONFIGS
 from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
+from rules.facts.episode_transactions import TransactionOutcome
 from rules.facts.identity import BrokerId, TopicPartition
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.admin import SandboxAdmin
@@ -64,6 +65,8 @@ class FaultOptions:
     form: SequenceForm = SequenceForm.OUT_OF_ORDER  # likewise: how a broker rejects
     burst: bool = False  # sequence-loss: written just before the leader dies
     other_borders: bool = False  # sequence-stale-retry: the same records in another batch
+    # sequence-in-transaction: what becomes of the transaction
+    outcome: TransactionOutcome = TransactionOutcome.ABORTED
     resend: bool = False  # sequence-stale-retry: once more, in a new epoch
 
 

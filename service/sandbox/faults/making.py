@@ -40,6 +40,7 @@ SequenceName = Literal[
     "sequence-restart",
     "sequence-state-expired",
     "sequence-delivery-timeout",
+    "sequence-in-transaction",
 ]
 
 

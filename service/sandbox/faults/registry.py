@@ -42,6 +42,7 @@ from service.sandbox.faults.sequence_memory import (
 )
 from service.sandbox.faults.sequence_reordering import prepare_reordering
 from service.sandbox.faults.sequence_timeout import prepare_delivery_timeout
+from service.sandbox.faults.sequence_transaction import prepare_in_transaction
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.transactions import (
     HELD,
@@ -268,6 +269,15 @@ _ALL: Final = (
         prepare_delivery_timeout,
         takes=OF_SEQUENCES | RETURN | {"client"},
         forms=frozenset({SequenceForm.OUT_OF_ORDER}),
+    ),
+    _in_two_steps(
+        "sequence-in-transaction",
+        "a batch of a transaction is rejected, and the transaction is aborted (or see --outcome)",
+        prepare_in_transaction,
+        takes=OF_SEQUENCES | {"records", "client", "outcome", "timeout", "protocol"},
+        forms=frozenset({SequenceForm.OUT_OF_ORDER}),
+        timeout=timedelta(seconds=20),
+        rules=(GAP_REORDERING,),
     ),
 )
 FAULTS: Final[Mapping[str, Fault]] = MappingProxyType({fault.name: fault for fault in _ALL})

@@ -17,6 +17,7 @@ from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.sequence_lines import Rejection, old_epochs_on, rejections_on
 from service.sandbox.faults.sequence_truth import (
     Expected,
+    RejectedTransactionTruth,
     Seen,
     SequenceEpisode,
     SequenceTruth,
@@ -124,13 +125,14 @@ def _rejections_of(context: FaultContext, producer_id: int) -> list[Rejection]:
     return [rejection for rejection in rejections if rejection.producer_id == producer_id]
 
 
-def sequence_truth(
+def sequence_truth(  # noqa: PLR0913 - what happened, and what a monitor should find
     context: FaultContext,
     expected: Verdict,
     episodes: Sequence[SequenceEpisode],
     *,
     loss: LossTruth | None = None,
     application_notified: bool = False,
+    transaction: RejectedTransactionTruth | None = None,
 ) -> SequenceTruth:
     """Put the truth together; a line of another producer on the topic is none of it."""
     sandbox = context.run.sandbox
@@ -150,6 +152,7 @@ def sequence_truth(
         old_epoch_lines=sum(len(old_epochs_on(sandbox, where)) for where in context.partitions),
         application_notified=application_notified,
         loss=loss,
+        transaction=transaction,
         ends=expected.ends,
         undo=() if loss is None else loss.undo,
     )

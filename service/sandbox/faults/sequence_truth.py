@@ -13,6 +13,7 @@ from typing import Any
 from rules.errors import SandboxError
 from rules.facts.batches import BatchSeen
 from rules.facts.broker_log import SequenceForm
+from rules.facts.episode_transactions import TransactionOutcome
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
 from rules.facts.rejections import SEQUENCES
 from rules.facts.sequence_verdicts import SequenceClass
@@ -45,6 +46,16 @@ class SequenceEpisode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RejectedTransactionTruth:
+    """What became of the transaction in which a batch was rejected."""
+
+    transactional_id: str
+    outcome: TransactionOutcome
+    producer_epoch: int  # while it was open
+    marker_offset: int | None  # None: it is open
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceTruth:
     """What a fault did to one topic; the rules are those of a monitor that reads the logs."""
 
@@ -58,6 +69,7 @@ class SequenceTruth:
     old_epoch_lines: int = 0  # log records of INVALID_PRODUCER_EPOCH, which are no gaps
     application_notified: bool = False  # whether the client gave up records and said so
     loss: LossTruth | None = None  # None: no leader changed
+    transaction: RejectedTransactionTruth | None = None  # of faults about transactions
     ends: str  # when it is over, for a person
     undo: tuple[str, ...] = ()  # commands that bring the brokers back; none: they all run
 
@@ -79,6 +91,7 @@ class SequenceTruth:
             "episodes": [asdict(episode) for episode in self.episodes],
             "old_epoch_lines": self.old_epoch_lines,
             "application_notified": self.application_notified,
+            "transaction": None if self.transaction is None else asdict(self.transaction),
             "was_unclean": None if self.loss is None else self.loss.was_unclean,
             "lost_offsets": 0 if self.loss is None else self.loss.lost_offsets,
             "partitions": [] if self.loss is None else self.loss.document()["partitions"],

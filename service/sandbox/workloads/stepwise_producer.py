@@ -82,7 +82,7 @@ class StepwiseProducer(Protocol):
 class StepwiseLibrdkafka:
     """An idempotent producer of librdkafka, or a transactional one in one long transaction."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what its caller chooses
         self,
         bootstrap_servers: str,
         topic: str,
@@ -90,7 +90,9 @@ class StepwiseLibrdkafka:
         batch: int,
         transactional_id: str | None = None,
         delivery_ms: int = DELIVERY_MS,
+        transaction_ms: int | None = None,
     ) -> None:
+        """`transaction_ms` is the timeout of its transactions; None: the library's own."""
         self._topic = topic
         self._clear_errors = partial(clear_errors, f"producer to {topic}")
         self._is_transactional = transactional_id is not None
@@ -98,6 +100,8 @@ class StepwiseLibrdkafka:
         own: dict[str, Any] = {"message.timeout.ms": delivery_ms}
         if transactional_id is not None:  # which has a shorter timeout of its own, and needs it so
             own = {"transactional.id": transactional_id}
+        if transaction_ms is not None:
+            own |= {"transaction.timeout.ms": transaction_ms, "message.timeout.ms": transaction_ms}
         settings: dict[str, Any] = {
             "acks": "all",
             "enable.idempotence": True,
@@ -137,10 +141,15 @@ class StepwiseLibrdkafka:
 
     def start_over(self, count: int) -> None:
         """Abort the transaction and give so many records to a new one, as applications do."""
+        self.abort()
         with self._clear_errors():
-            self._client.abort_transaction(SETTLE_SECONDS)
             self._client.begin_transaction()
         self.hand_over(count)
+
+    def abort(self) -> None:
+        """Abort the transaction, as applications have to after an error."""
+        with self._clear_errors():
+            self._client.abort_transaction(SETTLE_SECONDS)
 
     def close(self) -> None:
         """Commit or abort what is open, as far as that is possible, and end."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from rules.facts.batches import BatchSeen
-from service.sandbox.faults.disk_batches import parse_dump
+from dataclasses import replace
+
+from rules.facts.batches import BatchSeen, MarkerSeen
+from service.sandbox.faults.disk_batches import parse_dump, parse_markers
 
 DUMP = """\
 Dumping /data/orders-0/00000000000000000000.log
@@ -21,6 +23,13 @@ producerEpoch: 1 partitionLeaderEpoch: 4 isTransactional: true isControl: true \
 deleteHorizonMs: OptionalLong.empty position: 1530 CreateTime: 1795263742330 size: 78 magic: 2 \
 compresscodec: none crc: 3568271948 isvalid: true
 """
+MARKED = (
+    DUMP
+    + """\
+| offset: 13 CreateTime: 1795263742330 keySize: 4 valueSize: 6 sequence: -1 headerKeys: [] \
+endTxnMarker: ABORT coordinatorEpoch: 0
+"""
+)
 
 
 def test_the_batches_of_a_producer_are_returned_without_markers() -> None:
@@ -35,6 +44,14 @@ def test_the_batches_of_a_producer_are_returned_without_markers() -> None:
         is_transactional=True,
     )
     assert parse_dump(DUMP) == {7: [batch]}
+
+
+def test_a_marker_is_returned_with_how_it_ended_its_transaction() -> None:
+    aborted = MarkerSeen(offset=13, leader_epoch=4, producer_epoch=1, is_commit=False)
+    assert parse_markers(MARKED) == {7: [aborted]}
+    committed = replace(aborted, is_commit=True)
+    assert parse_markers(MARKED.replace("ABORT", "COMMIT")) == {7: [committed]}
+    assert parse_markers(DUMP) == {}
 
 
 def test_an_empty_log_has_no_batches() -> None:

@@ -42,6 +42,9 @@ Runbook:
     its `delivery.timeout.ms` (120 seconds by default) has passed since the last rejection: until
     then it may still send them itself.
 
+    A transactional producer cannot commit the transaction that met the loss; `check` says what
+    each client needs, and `transaction` what became of it.
+
     - `possibly_lost` (warning): `needed_evidence` says what would decide and `check` what to do;
       `evidence_for` and `evidence_against` list what is known. `tidemark sequence show` prints the
       whole episode.

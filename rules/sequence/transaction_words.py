@@ -142,7 +142,13 @@ def advise(  # noqa: PLR0913 - what is known of a rejection and its transaction
     return Advice(
         arrival=ENDED_EPOCH if arrival is Arrival.NEWER_EPOCH else arrived,
         explanation=_describe_outcome(outcome, arrival),
-        check=_join_checks(check, outcome, _own_check(outcome, arrival, show), is_loss=is_loss),
+        check=_join_checks(
+            check,
+            outcome,
+            _own_check(outcome, arrival, show),
+            is_loss=is_loss,
+            is_awaited=arrival is Arrival.AWAITED,
+        ),
         needed_evidence=_needed(words, outcome, unknown_reason, show),
     )
 
@@ -156,13 +162,15 @@ def _own_check(outcome: TransactionOutcome, arrival: Arrival | None, show: str) 
     return OUTCOMES[outcome].check.format(show=show)
 
 
-def _join_checks(check: str, outcome: TransactionOutcome, own: str, *, is_loss: bool) -> str:
+def _join_checks(
+    check: str, outcome: TransactionOutcome, own: str, *, is_loss: bool, is_awaited: bool
+) -> str:
     """Return what to do about the records, and then about the transaction; it says more than some texts."""
     if outcome is TransactionOutcome.COMMITTED:
         return check
     if is_loss:
         return f"{check} {AFTER_LOSS}"  # the copy on the disk comes first
-    return own if check in SAYS_LESS else f"{check} {own}"
+    return own if check in SAYS_LESS or is_awaited else f"{check} {own}"
 
 
 def _needed(

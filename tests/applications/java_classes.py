@@ -7,6 +7,7 @@ compiles a file in a second (docs/decisions/0005).
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -24,12 +25,18 @@ COMPILE_SECONDS: Final = 180.0
 def make_class_path(folder: Path) -> str:
     """Return the class path, with our own classes in `folder`."""
     published = _published()
-    sources = sorted((HERE / "java").glob("*.java"))
+    compile_classes(sorted((HERE / "java").glob("*.java")), published, folder)
+    return f"{folder}:{published}"
+
+
+def compile_classes(sources: Iterable[Path], class_path: str, folder: Path) -> None:
+    """Compile sources of ours into a folder."""
     command = [str(find_java()), "-cp", _janino(), COMPILER, "-d", str(folder)]
     subprocess.run(
-        [*command, "-classpath", published, *map(str, sources)], check=True, timeout=COMPILE_SECONDS
+        [*command, "-classpath", class_path, *map(str, sources)],
+        check=True,
+        timeout=COMPILE_SECONDS,
     )
-    return f"{folder}:{published}"
 
 
 def _published() -> str:

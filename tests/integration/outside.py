@@ -19,7 +19,7 @@ KEPT: Final = 10  # records that all replicas have before anything happens
 EXCEPTION: Final = "org.apache.kafka.common.errors.OutOfOrderSequenceException: "
 
 
-def values_on(cluster: Sandbox, topic: str) -> list[int]:
+def values_on(cluster: Sandbox, topic: str, isolation: str = "read_uncommitted") -> list[int]:
     """Return the records that can be read, committed or not, behind those of others."""
     reader = Consumer(
         {
@@ -27,7 +27,7 @@ def values_on(cluster: Sandbox, topic: str) -> list[int]:
             "group.id": f"outside-{topic}",
             "enable.auto.commit": False,  # its commit would be one more that is beyond the log
             "enable.partition.eof": True,
-            "isolation.level": "read_uncommitted",
+            "isolation.level": isolation,
         }
     )
     found: list[int] = []

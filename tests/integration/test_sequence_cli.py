@@ -230,6 +230,19 @@ def test_brokers_prove_that_a_reordering_was_one(cluster: Sandbox) -> None:
     assert row["evidence"]["leader_epoch_now"] == row["evidence"]["appended_leader_epoch"]
 
 
+def test_brokers_show_what_became_of_the_transaction(cluster: Sandbox) -> None:
+    with make_fault("sequence-in-transaction", cluster) as truth:
+        (episode,) = truth.episodes
+        log = cluster.log_directory(episode.broker_id) / "server.log"
+        done, row = asking_brokers(cluster, truth.topic, log.read_text())
+    assert done.returncode == ExitCode.OK, done.stderr
+    assert truth.transaction is not None
+    assert (row["transactional"], row["transaction"]) == (True, "aborted")
+    assert row["transactional_id"] == truth.transaction.transactional_id
+    assert row["evidence"]["transaction_marker_offset"] == truth.transaction.marker_offset
+    assert row["next_command"] == f"tidemark tx show {row['transactional_id']}"
+
+
 def test_brokers_and_all_logs_prove_a_loss_that_nobody_watched(
     cluster: Sandbox, tmp_path: Path
 ) -> None:

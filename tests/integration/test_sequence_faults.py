@@ -10,6 +10,7 @@ from __future__ import annotations
 import pytest
 
 from rules.facts.broker_log import SequenceForm
+from rules.facts.episode_transactions import TransactionOutcome
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import Client, make_fault
@@ -112,6 +113,27 @@ def test_a_transaction_of_java_goes_on_after_a_reordering(cluster: Sandbox) -> N
         told = only(truth)
         assert (told.is_healed, truth.application_notified) == (True, False)
         assert told.producer_epoch == told.last_epoch
+
+
+@pytest.mark.parametrize(
+    ("outcome", "written", "visible"),
+    [
+        pytest.param(TransactionOutcome.COMMITTED, 9, 9, id="committed: all of it"),
+        pytest.param(TransactionOutcome.ABORTED, 3, 0, id="aborted: nothing"),
+        pytest.param(TransactionOutcome.FENCED, 3, 0, id="fenced: nothing"),
+        pytest.param(TransactionOutcome.OPEN, 3, 0, id="open: nothing yet"),
+    ],
+)
+def test_what_a_committed_reader_gets_of_the_transaction(
+    cluster: Sandbox, outcome: TransactionOutcome, written: int, visible: int
+) -> None:
+    with make_fault(
+        "sequence-in-transaction", cluster, outcome=outcome, records=3, batch=3
+    ) as truth:
+        assert truth.transaction is not None
+        assert (truth.transaction.marker_offset is None) == (outcome is TransactionOutcome.OPEN)
+        assert values_on(cluster, truth.topic) == [*range(written)]
+        assert values_on(cluster, truth.topic, "read_committed") == [*range(visible)]
 
 
 def test_one_of_the_last_five_batches_may_come_again_without_a_word(cluster: Sandbox) -> None:

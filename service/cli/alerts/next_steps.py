@@ -12,6 +12,7 @@ from service.cli.server.server_options import options_to
 
 Row = Mapping[str, Any]
 
+COMMITTED: Final = "committed"  # of the transaction in which a batch was rejected
 BROKERS: Final = "--bootstrap-servers HOST:PORT"
 SEQUENCES: Final = (
     "sequence_gap_loss",
@@ -67,6 +68,8 @@ def _list_queries(alert: Row, at: str) -> Iterator[str]:
         yield f"tidemark loss show {place}{at}"
     elif rule in SEQUENCES and place:
         yield f"tidemark sequence show {place}{at}"
+        if transaction and evidence.get("transaction") not in (None, COMMITTED):
+            yield f"tidemark tx show {shlex.quote(transaction)} {BROKERS}"
     elif rule in TRANSACTIONS and transaction:
         yield f"tidemark tx show {shlex.quote(transaction)} {BROKERS}"
     elif rule in TRANSACTIONS and topic:

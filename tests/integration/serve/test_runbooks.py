@@ -63,7 +63,7 @@ STEADY: Final = (
     Case(rule="last_stable_offset_stuck", shows=r"open .*{topic}"),
     Case(rule="transaction_overdue", shows=r"{topic}"),
     Case(rule="producer_fenced", shows=r"producer"),
-    Case(rule="sequence_gap_reordering", shows=r"reordering"),
+    Case(rule="sequence_gap_reordering", shows=r"transaction +aborted, transactional id"),
     Case(rule="duplicates_possible", shows=r"stale_retry"),
     Case(rule="producer_sequence_bug", shows=r"sequence_restart"),
 )

@@ -126,6 +126,20 @@ def test_blindness_is_observed_at_in_the_status() -> None:
     assert next_steps(row, DEFAULT)[0] == "tidemark status"
 
 
+@pytest.mark.parametrize(
+    ("transaction", "is_shown"), [("aborted", True), ("committed", False), (None, False)]
+)
+def test_a_transaction_that_failed_is_shown_after_its_sequences(
+    transaction: str | None, *, is_shown: bool
+) -> None:
+    evidence = {"transactional_id": "payments 1", "transaction": transaction}
+    row = alert(rule="sequence_gap_reordering", kind=Kind.EVENT, evidence=evidence)
+    first, second, *_ = next_steps(row, DEFAULT)
+    assert first == "tidemark sequence show orders-3"
+    show = "tidemark tx show 'payments 1' --bootstrap-servers HOST:PORT"
+    assert (second == show) == is_shown
+
+
 def test_commands_can_be_copied_whatever_names_hold() -> None:
     labels = {"topic": "a.b", "partition": "0", "group": "it's; rm"}
     row = alert(rule="consumer_group_stalled", kind=Kind.STATE, labels=labels)

@@ -228,8 +228,10 @@ def _by_leader(bound: RejectedTransaction, seen: ObservedProducer) -> RejectedTr
         if is_open:
             return replace(bound, outcome=TransactionOutcome.OPEN, source=OutcomeSource.PARTITION)
         return _end_unseen(bound)
-    is_other = bound.started_us is not None and seen.started_us not in (None, bound.started_us)
-    return _end_unseen(bound) if is_other or (bound.started_us and seen.is_unlisted) else bound
+    if bound.started_us is None:
+        return bound
+    is_over = seen.is_unlisted or seen.started_us not in (None, bound.started_us)
+    return _end_unseen(bound) if is_over else bound
 
 
 def _end_unseen(bound: RejectedTransaction) -> RejectedTransaction:

@@ -50,6 +50,9 @@ AFTER_LOSS: Final = (
     "Otherwise its coordinator aborts it after its timeout. The records of the transaction have to be "
     "written again."
 )
+COMMITTED_WITH_LOSS: Final = (
+    "Its transaction was committed all the same: a read_committed consumer gets what is left of it."
+)
 IN_IT: Final = "The rejected batch is in it."
 NOT_IN_IT: Final = "The rejected batch is not in it."
 ENDED_EPOCH: Final = "The rejected batch did not arrive in its own producer epoch, which is over (at least {records})."
@@ -141,7 +144,7 @@ def advise(  # noqa: PLR0913 - what is known of a rejection and its transaction
     )
     return Advice(
         arrival=ENDED_EPOCH if arrival is Arrival.NEWER_EPOCH else arrived,
-        explanation=_describe_outcome(outcome, arrival),
+        explanation=_describe_outcome(outcome, arrival, is_loss=is_loss),
         check=_join_checks(
             check,
             outcome,
@@ -185,11 +188,15 @@ def _needed(
     return None if needed is None else needed.format(show=show)
 
 
-def _describe_outcome(outcome: TransactionOutcome, arrival: Arrival | None) -> str:
+def _describe_outcome(
+    outcome: TransactionOutcome, arrival: Arrival | None, *, is_loss: bool
+) -> str:
     """Return what became of a transaction, and whether the rejected batch is in it."""
     sentence = OUTCOMES[outcome].explanation
     if outcome is not TransactionOutcome.COMMITTED:
         return sentence
+    if is_loss:
+        return COMMITTED_WITH_LOSS
     if arrival is Arrival.ARRIVED:
         return f"{sentence} {IN_IT}"
     return f"{sentence} {NOT_IN_IT}" if arrival in NOT_THERE else sentence

@@ -18,6 +18,7 @@ from typing import Final
 
 import pytest
 
+from rules.facts.episode_transactions import FAILED
 from service.observe.cluster_reader import Scope
 from service.runtime.clock import monotonic, wait_until
 from service.sandbox.cluster.cluster import Sandbox
@@ -112,6 +113,7 @@ def test_healthy_load_breaches_nothing(
         assert wrong == [], json.dumps(wrong, indent=1)
         events = [event for event in served.events("finding") if event["rule"] != OUT_OF_SYNC]
         assert len(events) <= sum(crashes)
+        assert_no_transaction_failed(served, crashes)
         assert_watched(served)
         after = leader_epochs(served, plan.output_topic)
         assert after.keys() == before.keys()
@@ -134,6 +136,13 @@ def is_true(finding: Document, cluster: Sandbox, crashes: Sequence[int]) -> bool
             return any(since - OUT_WITHIN <= at <= since for at in times) or len(fenced) > 1
         case _:
             return False
+
+
+def assert_no_transaction_failed(served: Served, crashes: Sequence[int]) -> None:
+    """Assert that no rejected batch cost a transaction: brokers and the application restarted in order."""
+    events: list[Document] = served.document("/api/v1/sequences?state=all&limit=1000")["items"]
+    failed = [event for event in events if event["transaction"] in FAILED]
+    assert not failed or any(crashes), json.dumps(failed, indent=1)
 
 
 def restarted(load: WorkloadSet, crashes: list[int]) -> None:

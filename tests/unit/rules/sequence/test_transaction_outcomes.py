@@ -15,6 +15,8 @@ from rules.question import TransactionsQuestion
 from rules.sequence.explained import explain_episode
 from rules.sequence.transaction_outcome import is_news
 from rules.sequence.transaction_words import (
+    AFTER_LOSS,
+    COMMITTED_WITH_LOSS,
     IF_GIVEN_UP,
     IF_HEALED,
     NOT_IN_IT,
@@ -22,10 +24,11 @@ from rules.sequence.transaction_words import (
     UNKNOWN,
     UNKNOWN_PRODUCER,
 )
-from rules.sequence.words import COMPARE, NOTHING
+from rules.sequence.words import COMPARE, KEEP_DISK, NOTHING
 from rules.verdict import Severity, Verdict
 from rules.view import View
 from tests.unit.rules.catalogue.sequence_rules import breaches
+from tests.unit.rules.sequence.case_observations import ALONE, line_of_2, of_2
 from tests.unit.rules.sequence.lines import earliest_seen, rejected
 from tests.unit.rules.sequence.stage import (
     Observation,
@@ -135,6 +138,18 @@ def test_what_is_not_proven_is_still_to_be_checked() -> None:
     said = explain_episode(watched(QUIET, LINE, sees(12, found=[unseen])))
     assert (said.class_, said.transaction) == ("reordering", Outcome.ABORTED)
     assert said.check == f"{COMPARE} {OUTCOMES[Outcome.ABORTED].check}"
+
+
+def test_a_loss_in_a_transaction_keeps_the_disk_first_and_says_what_the_client_needs() -> None:
+    lost = batch(97, 0, 3, transactional=True)
+    said = explain_episode(watched(ALONE, line_of_2(), of_2(12, found=[found(lost)])))
+    assert (said.class_, said.transaction) == ("loss", Outcome.UNKNOWN)
+    assert said.check == f"{KEEP_DISK} {AFTER_LOSS}"
+    ended = found(lost, markers=(marker(130, commit=True, leader_epoch=6),))
+    said = explain_episode(watched(ALONE, line_of_2(), of_2(12, found=[ended])))
+    assert (said.class_, said.transaction) == ("loss", Outcome.COMMITTED)
+    assert COMMITTED_WITH_LOSS in said.explanation
+    assert said.check == KEEP_DISK
 
 
 def test_every_outcome_and_every_reason_has_words() -> None:

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from rules.facts.broker_log import SequenceForm
+from rules.facts.episode_transactions import TransactionOutcome
 from rules.facts.sequence_verdicts import SequenceClass
+from rules.sequence.transaction_words import AFTER_LOSS
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import Client, prepare_sequence
 from tests.faults.matrix import Matrix, assert_reported, inject, injected
@@ -41,7 +43,13 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
 def test_a_loss_is_reported_to_the_record(
     faults: Sandbox, matrix: Matrix, options: dict[str, Any]
 ) -> None:
-    inject(matrix, faults, "sequence-loss", options)
+    is_v2 = options.get("form") is SequenceForm.EXPECTED_ZERO
+    is_in_transaction = is_v2 or options.get("transactional", False)
+    with injected(matrix, faults, "sequence-loss", options) as truth:
+        for event in matrix.episodes(truth.topic):
+            assert event["transactional"] is is_in_transaction
+            assert event["transaction"] != TransactionOutcome.COMMITTED
+            assert (AFTER_LOSS in event["check"]) == is_in_transaction
 
 
 def test_java_loses_24_acknowledged_records_and_reports_nothing(

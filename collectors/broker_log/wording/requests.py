@@ -71,7 +71,7 @@ def _read(line: Line, document: Mapping[str, Any]) -> ProducerRequest | None:
     if name is None or not codes <= _ERRORS.keys() or _is_of_broker(body):
         return None
     error = next((_ERRORS[code] for code in sorted(codes, reverse=True)), None)
-    if error is None and name not in ("InitProducerId", "EndTxn"):
+    if error is None and _is_ordinary(name, body):
         return None
     is_given = name == "InitProducerId" and error is None
     numbers = answer if is_given else body
@@ -101,6 +101,13 @@ def _codes_of(name: str | None, answer: Mapping[str, Any]) -> Iterator[int]:
         yield from (code for code in codes if _ERRORS.get(code) is not None)
     elif name is not None:
         yield int(answer["errorCode"])
+
+
+def _is_ordinary(name: str, body: Mapping[str, Any]) -> bool:
+    """Whether a request that succeeded says nothing of fencing: all but a takeover and an abort."""
+    if name == "InitProducerId":
+        return _named(body, "transactionalId") is None
+    return name != "EndTxn" or bool(body["committed"])
 
 
 def _is_of_broker(body: Mapping[str, Any]) -> bool:

@@ -198,6 +198,8 @@ def test_a_producers_request_is_read(line: str, event: ProducerRequest) -> None:
     "line",
     [
         pytest.param(init(51), id="another-error"),
+        pytest.param(init(transactionalId=None), id="of-an-idempotent-producer"),
+        pytest.param(end(0, commit=True), id="a-commit"),
         pytest.param(end(48, commit=True), id="an-end-in-the-wrong-state"),
         pytest.param(produce(45), id="another-rejection"),
         pytest.param(produce(47)[:200], id="cut-short"),

@@ -100,7 +100,7 @@ def show(transactional_id: str, **options: Any) -> int:
     \b
     Examples:
       tidemark tx show payments-7 --bootstrap-servers broker-1:9092
-      tidemark tx show payments-7 --server http://127.0.0.1:8780
+      tidemark tx show payments-7 --server http://tidemark:8780
       tidemark tx show payments-7 -o json | jq .described.state
     """  # noqa: D301 - see above
     from service.cli.tx import showing  # noqa: PLC0415 - keeps `--help` fast

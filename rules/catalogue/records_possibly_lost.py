@@ -4,7 +4,9 @@ Detects:
     Partitions whose leader changed in a way that may have lost committed records, although no
     record that was observed as committed is missing: an unclean election, or an election before
     which the ISR may have shrunk unobserved. Where brokers' logs are read, an unclean election that
-    a controller logs also counts if the partition was never observed under its former leader.
+    a controller logs also counts if the partition was never observed under its former leader. Where
+    no controller's log is read, a new partition that is first observed in a leader epoch above 0
+    counts too: elections came before, and nobody observed them.
 
     Without any earlier observation: partitions on which a group has committed an offset beyond the
     end of the leader epoch in which it was read.
@@ -18,7 +20,8 @@ Inputs:
     The last observation before the change; the end of its leader epoch (OffsetForLeaderEpoch);
     `unclean.leader.election.enable`; the committed leader epochs of groups. Partitions at risk are
     observed every second, so that `unknown_since` is recent. Where brokers' logs are read: what
-    controllers log about elections, and what the former leader logs when it returns.
+    controllers log about elections, and what the former leader logs when it returns. Where they are
+    not: the controllers' counters of unclean elections, from their metrics.
 
 Thresholds:
     None: one such change is enough.
@@ -29,6 +32,8 @@ False positives:
       read (DESCRIBE_CONFIGS), unclean elections count as allowed.
     - `never_observed`: a topic that became visible to Tidemark only then, and a controller that
       starts at that time and logs an old election again.
+    - `never_observed` without a log line: the counted unclean election
+      (`unclean_elections_counted`) was another partition's.
     - `read_beyond_epoch_end`: a topic that was deleted and created again while a consumer was
       running. Check whether the topic id is the one you expect.
 
@@ -51,7 +56,8 @@ Runbook:
     - `election_not_known` (info): nothing that was observed as committed is missing, and whether
       the new leader was in sync was not observed, as in a rolling restart of partitions with two
       replicas. Read the controllers' logs: if the active one logged no unclean election, there was
-      none.
+      none. With `never_observed`, the partition is new, and had elections before its first
+      observation.
     - `read_beyond_epoch_end`: at least `at_least_offsets` offsets are lost; `groups_beyond` lists
       the groups that had read them.
     - `not_determinable` (info): the topic was deleted before its new leader could be queried.
@@ -69,12 +75,14 @@ import numpy as np
 
 from rules.evidence import generic
 from rules.facts.column import Column
+from rules.facts.first_epochs import FirstEpoch
 from rules.facts.loss_memory import ReportedLoss, beyond_epoch_end, is_new
 from rules.facts.unseen_elections import UnseenElection
 from rules.judgement import Event, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.election import Election
 from rules.loss.events import EventKey, events_of, labels_of
 from rules.loss.evidence_fields import GroupBeyond, LossEvidence
+from rules.loss.first_epochs import first_epoch_evidence, list_newly_first
 from rules.loss.incidents import IncidentIndex
 from rules.loss.late_lines import has_tail, late_evidence, list_newly_contradicted
 from rules.loss.loss_evidence import SHOWN, loss_evidence
@@ -123,7 +131,7 @@ def judge(view: View) -> Judgement:
     losses = _Losses.of(view)
     reasons: dict[EventKey, Reason] = {
         **dict.fromkeys(losses.proven, Why.PROVEN),
-        **dict.fromkeys([*losses.open_ended, *losses.cut], Why.ELECTION_NOT_KNOWN),
+        **dict.fromkeys([*losses.open_ended, *losses.cut, *losses.first], Why.ELECTION_NOT_KNOWN),
         **dict.fromkeys(losses.unseen, Why.UNSEEN),
         **dict.fromkeys(losses.read, Why.READ_BEYOND_EPOCH_END),
         **dict.fromkeys(losses.possible, Why.POSSIBLE),
@@ -162,6 +170,7 @@ class _Losses:
     beyond: Column  # by commit: how far it lies beyond the end of its leader epoch
     open_ended: Mapping[EventKey, Proof]
     elected: Mapping[EventKey, UnseenElection]
+    first: Mapping[EventKey, FirstEpoch]  # of new partitions, without a line
     late: Mapping[EventKey, ReportedLoss]  # reported before as `election_not_known`
     cut: Mapping[EventKey, ReportedLoss]  # truncated as after every clean change
     settled: Mapping[EventKey, ReportedLoss]
@@ -191,6 +200,7 @@ class _Losses:
                 for key, election in list_newly_unseen(view).items()
                 if key not in there
             },
+            first={key: first for key, first in list_newly_first(view).items() if key not in there},
             late={key: loss for key, loss in late.items() if key not in there},
             cut={key: loss for key, loss in learned.items() if is_no_sign(loss)},
             settled={
@@ -220,7 +230,8 @@ class _Losses:
     def unseen(self) -> set[EventKey]:
         """Return the events after which no observed record is missing, with signs of an unclean election."""
         unclean = {key for key, proof in self.open_ended.items() if _is_unclean(proof)}
-        return unclean | self.elected.keys() | self.late.keys()
+        counted = {key for key, first in self.first.items() if first.has_sign}
+        return unclean | self.elected.keys() | self.late.keys() | counted
 
 
 def _may_have_lost(proof: Proof) -> bool:
@@ -241,12 +252,14 @@ def _evidence(view: View, losses: _Losses, key: EventKey) -> LossEvidence:
         losses.cut,
         losses.open_ended,
         losses.elected,
+        losses.first,
         losses.late,
         losses.read,
     )
     is_reported = any(key in other for other in others)
     return {
         **_proof_evidence(view, losses.open_ended.get(key), places, losses.beyond),
+        **(first_epoch_evidence(view, losses.first[key]) if key in losses.first else {}),
         **(election_evidence(view, losses.elected[key]) if key in losses.elected else {}),
         **(late_evidence(view, losses.late[key]) if key in losses.late else {}),
         **(return_evidence(losses.cut[key]) if key in losses.cut else {}),

@@ -26,6 +26,11 @@ from rules.facts.broker_log import (
     WatermarkWentBack,
 )
 from rules.facts.column import Bools, Column, Int64s
+from rules.facts.first_epochs import (
+    FirstEpoch,
+    first_epochs_with_times,
+    merge_first_epochs,
+)
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
 from rules.facts.incidents import Incident, incidents_with_times, merge_incidents
 from rules.facts.snapshot import Snapshot
@@ -132,6 +137,8 @@ class LossMemory:
     # The time of each controller's last line that was read, by its own clock; not kept over a restart.
     controllers: Mapping[BrokerId, int] = field(default_factory=dict)
     incidents: tuple[Incident, ...] = ()  # of the last day, the latest last
+    # New partitions of the last day whose first elections nobody observed, the latest last.
+    first_epochs: tuple[FirstEpoch, ...] = ()
 
 
 def advance_losses(snapshot: Snapshot, old: LossMemory | None) -> LossMemory:
@@ -167,6 +174,7 @@ def merge_losses(stored: LossMemory, seen: LossMemory) -> LossMemory:
         new_topics=(*stored.new_topics, *seen.new_topics),
         controllers=seen.controllers,
         incidents=merge_incidents(stored.incidents, seen.incidents),
+        first_epochs=merge_first_epochs(stored.first_epochs, seen.first_epochs),
     )
 
 
@@ -200,6 +208,7 @@ def losses_with_times(memory: LossMemory, change: Callable[[int], int]) -> LossM
             replace(topic, listed_us=change(topic.listed_us)) for topic in memory.new_topics
         ),
         incidents=incidents_with_times(memory.incidents, change),
+        first_epochs=first_epochs_with_times(memory.first_epochs, change),
     )
 
 

@@ -89,5 +89,8 @@ class LossEvidence(SummaryEvidence, total=False):
     restored_to: int
     restored_in_epoch: int | None
     never_observed: bool  # the leader that failed was never observed
+    unclean_elections_counted: (
+        int | None
+    )  # by controllers, in the time of a new partition's election
     proven_by: str  # the rule that has the proven loss
     advice: str | None

@@ -137,6 +137,8 @@ def _changes_of(view: View, losses: LossMemory) -> Iterator[tuple[EventName, int
             EventName(election.name, election.topic_id, election.leader_epoch),
             election.former_leader,
         )
+    for first in losses.first_epochs:
+        yield EventName(first.name, first.topic_id, first.leader_epoch), None
     yield from list_vanished_names(view)
     yield from _read_beyond(view, losses)
 

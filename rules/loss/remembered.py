@@ -38,6 +38,7 @@ from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import UnseenElection
 from rules.loss.controllers import controllers_read
 from rules.loss.election import Election
+from rules.loss.first_epochs import list_first_epochs
 from rules.loss.late_lines import apply_late_lines
 from rules.loss.new_topics import list_new_topics
 from rules.loss.proof import Proof, list_plain_changes, list_proofs
@@ -74,7 +75,8 @@ def remember_losses(view: View) -> LossMemory:
         or memory.lines
         or memory.unseen
     ):
-        return memory
+        first = list_first_epochs(view, memory.new_topics, memory.unseen)
+        return replace(memory, first_epochs=first) if first != memory.first_epochs else memory
     reported = _latest([*memory.reported, *possible], now_us, REPORTED_KEPT)
     quiet = _latest([*memory.quiet, *plain], now_us, ALONE_KEPT)
     remembered = Remembered(reported=reported, quiet=quiet, new=memory.new_topics)
@@ -89,6 +91,7 @@ def remember_losses(view: View) -> LossMemory:
         quiet=tuple(quiet),
         lines=tuple(lines),
         unseen=unseen,
+        first_epochs=list_first_epochs(view, memory.new_topics, unseen),
     )
 
 

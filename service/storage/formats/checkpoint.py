@@ -51,7 +51,14 @@ from service.storage.formats.commits import commits_of, put_commits
 from service.storage.formats.fencing import fencing_of, put_fencing
 from service.storage.formats.former_names import present_names
 from service.storage.formats.live_scoring import put_scoring, read_scoring
-from service.storage.formats.loss import losses_of, plain_elections, plain_losses, with_elections
+from service.storage.formats.loss import (
+    losses_of,
+    plain_elections,
+    plain_first_epochs,
+    plain_losses,
+    with_elections,
+    with_first_epochs,
+)
 from service.storage.formats.members import members_of, put_members
 from service.storage.formats.sequence import plain_sequences, sequences_of
 from service.storage.formats.values import plain, read
@@ -69,6 +76,7 @@ UNCLEAN: Final = "unclean_election_enabled"
 GROUPS: Final = "group.names"
 LOSSES: Final = "losses"
 ELECTIONS: Final = "losses.elections"
+FIRST_EPOCHS: Final = "losses.first_epochs"
 SEQUENCES: Final = "sequences"
 OBJECTIVES: Final = "objectives"
 LOG_POSITIONS: Final = "log_positions"
@@ -190,6 +198,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     into[OUTCOMES] = text_of(plain(_aborting(memory.transactions)))
     into[LOSSES] = text_of(plain_losses(memory.losses))
     into[ELECTIONS] = text_of(plain_elections(memory.losses))
+    into[FIRST_EPOCHS] = text_of(plain_first_epochs(memory.losses))
     into[SEQUENCES] = text_of(plain_sequences(memory.sequences))
     put_columns(into, "leadership", leaderships)
     put_fencing(into, memory.fencing)
@@ -269,7 +278,10 @@ def _objectives(arrays: Arrays) -> ObjectiveMemory:
 
 def _losses(arrays: Arrays) -> LossMemory:
     memory = losses_of(read_text(arrays[LOSSES])) if LOSSES in arrays else LossMemory()
-    return with_elections(memory, read_text(arrays[ELECTIONS])) if ELECTIONS in arrays else memory
+    for name, add in ((ELECTIONS, with_elections), (FIRST_EPOCHS, with_first_epochs)):
+        if name in arrays:
+            memory = add(memory, read_text(arrays[name]))
+    return memory
 
 
 def _sequences(arrays: Arrays, places: list[Partitions]) -> SequenceMemory:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from rules.facts.first_epochs import FirstEpoch
 from rules.facts.incidents import Incident
 from rules.facts.loss_memory import CommitFact, LossMemory, ReplicaEvent, ReplicaLine, ReportedLoss
 from rules.facts.unseen_elections import NewTopic, UnseenElection
@@ -74,6 +75,16 @@ def losses_of(stored: Any) -> LossMemory:
             raise TypeError("a line that settles no loss")
         lines.append(ReplicaLine(event=event, read_us=read_us))
     return LossMemory(**{**losses._asdict(), "lines": tuple(lines)})
+
+
+def plain_first_epochs(memory: LossMemory) -> list[Any]:
+    """Return the first observations of new partitions, apart, so that older versions ignore them."""
+    return list(plain(memory.first_epochs))
+
+
+def with_first_epochs(memory: LossMemory, stored: Any) -> LossMemory:
+    """Return the memory with the values that `plain_first_epochs` returned."""
+    return replace(memory, first_epochs=read(tuple[FirstEpoch, ...], stored))
 
 
 def plain_elections(memory: LossMemory) -> list[Any]:

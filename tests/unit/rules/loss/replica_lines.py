@@ -17,6 +17,7 @@ from rules.facts.broker_log import (
     IsrUpdated,
     LogEvent,
     LogLoaded,
+    LogSource,
     LogTruncated,
     Origin,
     UncleanChange,
@@ -30,6 +31,9 @@ from tests.factories import at, epoch_ends, offsets, partitions
 EX_LEADER: Final = BrokerId(1)
 BACK_AT: Final = 40.0  # seconds
 END: Final = 73
+
+
+CONTROLLER: Final = LogSource(name="controller", controllers=((BrokerId(100), at(0)),))
 
 
 def origin(
@@ -130,7 +134,7 @@ def elected(**more: Any) -> UncleanChange:
 
 def written(*events: LogEvent) -> dict[str, Any]:
     """Return what was read of logs in one round."""
-    return {"broker_log": BrokerLog(is_read=True, events=events)}
+    return {"broker_log": BrokerLog(is_read=True, events=events, sources=(CONTROLLER,))}
 
 
 ALLOWED: Final = {"unclean_election_enabled": Column.of([1])}

@@ -52,6 +52,7 @@ def led(
             1, leader_epoch=[epoch], last_stable_offset=end, high_watermark=end, log_end_offset=end
         ),
         "epoch_ends": ends_told,
+        **written(),  # without a controller's log the epoch alone is reported
     }
 
 

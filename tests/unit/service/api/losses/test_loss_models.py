@@ -11,7 +11,9 @@ from service.api.losses.views import OF_THE_LOSS
 from service.views.model import Model
 
 RESTORED: Final = {"restored_from", "restored_to", "restored_in_epoch"}
-NO_FIELD: Final = OF_THE_LOSS | RESTORED | {"never_observed", "proven_by"}
+NO_FIELD: Final = (
+    OF_THE_LOSS | RESTORED | {"never_observed", "proven_by", "unclean_elections_counted"}
+)
 
 
 def types_of(hints: dict[str, Any]) -> dict[str, set[str]]:

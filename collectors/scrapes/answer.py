@@ -7,13 +7,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from collectors.scrapes.selection import NO_ERROR, Series, is_absurd
+from collectors.scrapes.selection import NO_ERROR, Quantity, Series, is_absurd
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import ScrapeFailure
 
 MAX_QUOTED: Final = 200  # characters of a text that is not ours
 NOTHING: Final = ScrapeFailure(
     cause=GapCause.UNSUPPORTED, why="it holds none of the metrics that are searched for"
+)
+
+ERRORS_NOT_NAMED: Final = ScrapeFailure(
+    cause=GapCause.UNSUPPORTED,
+    why="its counters of requests do not say with which error a request failed: rejected batches are "
+    "not counted by it (kafka.network:type=RequestMetrics,name=ErrorsPerSec has them)",
 )
 
 
@@ -44,6 +50,8 @@ class Gathering:
     limit: int  # series
     is_over: bool = False  # there are more series than are taken
     _seen_any: bool = False
+    _names_errors: bool = False
+    _without_error: bool = False
     _values: dict[Series, float] = field(default_factory=dict)
     _twice: set[Series] = field(default_factory=set)
     _left: Counter[str] = field(default_factory=Counter)  # why -> samples
@@ -52,6 +60,7 @@ class Gathering:
     def add(self, series: Series, value: float) -> None:
         """Add one sample; a broker's count of answers without an error is ignored."""
         self._seen_any = True
+        self._names_errors |= series.quantity is Quantity.REQUEST_ERRORS
         if series.error == NO_ERROR:
             return
         if is_absurd(value):
@@ -65,6 +74,10 @@ class Gathering:
             self._values[series] = float(value)
         else:
             self.is_over = True
+
+    def note_without_error(self) -> None:
+        """Note a counter of requests that does not say with which error they failed."""
+        self._without_error = True
 
     def leave_out(self, why: str, cause: GapCause) -> None:
         """Count a sample that cannot be used."""
@@ -83,8 +96,10 @@ class Gathering:
             why = f"it has more than {self.limit} series of the selected metrics"
             failures.append(ScrapeFailure(cause=GapCause.LIMIT, why=why))
         failures += more
-        if not self._seen_any and not failures:
+        is_whole = not failures
+        if self._without_error and not self._names_errors:
+            failures.append(ERRORS_NOT_NAMED)
+        elif not self._seen_any and not failures:
             failures.append(NOTHING)
-        is_whole = all(failure is NOTHING for failure in failures)
         values = {key: value for key, value in self._values.items() if key not in self._twice}
         return Samples(values=values, is_whole=is_whole, failures=tuple(failures))

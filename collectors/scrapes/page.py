@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from collectors.scrapes.answer import Gathering, Samples
-from collectors.scrapes.selection import LINE_BEGINNING, series_of
+from collectors.scrapes.selection import LINE_BEGINNING, counts_without_error, series_of
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import ScrapeFailure
 
@@ -65,6 +65,8 @@ def _take(line: bytes, gathering: Gathering) -> None:
     series = series_of(sample.name, sample.labels)
     if series is not None:
         gathering.add(series, sample.value)
+    elif counts_without_error(sample.name):
+        gathering.note_without_error()
 
 
 def _parse(line: bytes) -> Sample | None:

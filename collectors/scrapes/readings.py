@@ -14,7 +14,7 @@ from typing import Final
 
 from collectors.scrapes.counting import RiseAt, SeriesHistory, wall
 from collectors.scrapes.endpoints import Endpoint
-from collectors.scrapes.selection import Quantity, Series
+from collectors.scrapes.selection import Quantity, Series, broker_id_of, hosts_of
 from rules.facts.scrapes import ClientReading, Counted, RequestErrors, Rise, UncleanElections
 
 CLIENT_QUANTITIES: Final = (Quantity.RECORD_ERRORS, Quantity.RECORD_RETRIES)
@@ -72,6 +72,10 @@ def readings_of(endpoint: Endpoint, histories: Histories, ahead_us: int) -> Read
                 error=error,
                 is_gone=_is_gone(pairs),
                 counted=_count(pairs, ahead_us),
+                broker_id=_broker_id(pairs),
+                hosts=tuple(
+                    dict.fromkeys(host for series, _ in pairs for host in hosts_of(series))
+                ),
             )
             for (address, request, error), pairs in sorted(requests.items())
         ),
@@ -103,6 +107,12 @@ def _client(endpoint: str, key: tuple[str, str, str], pairs: Pairs, ahead_us: in
         errors=_count(errors, ahead_us) if errors else None,
         retries=_count(retries, ahead_us) if retries else None,
     )
+
+
+def _broker_id(pairs: Pairs) -> int | None:
+    """Return the broker's id, None where no label has it, or labels disagree."""
+    ids = {broker for series, _ in pairs if (broker := broker_id_of(series)) is not None}
+    return ids.pop() if len(ids) == 1 else None
 
 
 def _is_gone(pairs: Pairs) -> bool:

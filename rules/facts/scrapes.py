@@ -100,6 +100,8 @@ class RequestErrors:
     error: str  # Kafka's name: OUT_OF_ORDER_SEQUENCE_NUMBER
     is_gone: bool  # absent from two complete answers; it is kept for its rises
     counted: Counted
+    broker_id: int | None = None  # as a label has it; None: no label does
+    hosts: tuple[str, ...] = ()  # what labels call the process or its machine, beside the address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collectors.scrapes.answer import NOTHING, Samples
+from collectors.scrapes.answer import ERRORS_NOT_NAMED, NOTHING, Samples
 from collectors.scrapes.page import MAX_LINE, STEP, read_page
 from collectors.scrapes.selection import Quantity
 from rules.facts.gap import GapCause
@@ -31,6 +31,30 @@ BROKER = b"""\
 kafka_network_requestmetrics_errors_total{error="OUT_OF_ORDER_SEQUENCE_NUMBER",request="Produce"} 4.0
 kafka_network_requestmetrics_errors_total{error="NONE",request="Produce"} 11.0
 kafka_controller_controllerstats_uncleanleaderelections_total 1.0
+"""
+# Of MSK's open monitoring (port 11001), whose exporter has no rules.
+MSK = b"""\
+# HELP kafka_network_RequestMetrics_Count Attribute exposed for management
+# TYPE kafka_network_RequestMetrics_Count untyped
+kafka_network_RequestMetrics_Count{name="RequestsPerSec",request="Produce",version="9",} 811.0
+kafka_network_RequestMetrics_Count{name="ErrorsPerSec",request="Produce",error="NONE",} 809.0
+kafka_network_RequestMetrics_Count{name="ErrorsPerSec",request="Produce",error="OUT_OF_ORDER_SEQUENCE_NUMBER",} 2.0
+kafka_network_RequestMetrics_OneMinuteRate{name="ErrorsPerSec",request="Produce",error="NOT_LEADER_OR_FOLLOWER",} 0.1
+kafka_controller_ControllerStats_Count{name="UncleanLeaderElectionsPerSec",} 1.0
+"""
+# Of OpenTelemetry's JMX metrics, by the collector's Prometheus exporter.
+OPENTELEMETRY = b"""\
+# TYPE kafka_request_failed_total counter
+kafka_request_failed_total{job="kafka",type="produce"} 2
+# TYPE kafka_unclean_election_rate_total counter
+kafka_unclean_election_rate_total{job="kafka"} 1
+"""
+# Of Confluent Cloud's Metrics API, in its export form.
+CONFLUENT = b"""\
+# HELP confluent_kafka_server_request_count The delta count of requests received over the network.
+# TYPE confluent_kafka_server_request_count gauge
+confluent_kafka_server_request_count{kafka_id="lkc-1",principal_id="sa-1",type="Produce",} 42.0 1764000000000
+confluent_kafka_server_active_connection_count{kafka_id="lkc-1",principal_id="sa-1",} 3.0 1764000000000
 """
 ONE = b'kafka_producer_record_error_total{client_id="a"} 1\n'
 
@@ -78,6 +102,28 @@ def test_answers_without_an_error_are_left_out() -> None:
         (Quantity.REQUEST_ERRORS, False, "Produce", "OUT_OF_ORDER_SEQUENCE_NUMBER", 4.0),
         (Quantity.UNCLEAN_ELECTIONS, False, None, None, 1.0),
     ]
+
+
+def test_the_page_of_msk_is_read() -> None:
+    seen = read(MSK)
+    assert told(seen) == [
+        (Quantity.REQUEST_ERRORS, False, "Produce", "OUT_OF_ORDER_SEQUENCE_NUMBER", 2.0),
+        (Quantity.UNCLEAN_ELECTIONS, False, None, None, 1.0),
+    ]
+    assert (seen.is_whole, seen.failures) == (True, ())
+
+
+def test_opentelemetrys_failed_requests_do_not_name_their_errors() -> None:
+    seen = read(OPENTELEMETRY)
+    assert told(seen) == [(Quantity.UNCLEAN_ELECTIONS, False, None, None, 1.0)]
+    assert (seen.is_whole, seen.failures) == (True, (ERRORS_NOT_NAMED,))
+    assert read(OPENTELEMETRY + BROKER).failures == ()
+
+
+def test_confluent_cloud_has_no_errors_of_requests() -> None:
+    seen = read(CONFLUENT)
+    assert (told(seen), seen.is_whole, seen.failures) == ([], True, (ERRORS_NOT_NAMED,))
+    assert causes(seen) == [GapCause.UNSUPPORTED]
 
 
 def test_a_broker_that_never_rejected_anything_has_an_answer() -> None:

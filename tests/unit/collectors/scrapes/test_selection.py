@@ -6,7 +6,14 @@ import re
 
 import pytest
 
-from collectors.scrapes.selection import NAMES, Quantity, is_absurd, series_of
+from collectors.scrapes.selection import (
+    NAMES,
+    Quantity,
+    broker_id_of,
+    hosts_of,
+    is_absurd,
+    series_of,
+)
 
 CLIENT = {"client_id": "payments"}
 OF_TOPIC = {**CLIENT, "topic": "orders"}
@@ -92,6 +99,11 @@ ELECTIONS = {
         "kafka_controller_ControllerStats_Count",
         {"name": "UncleanLeaderElectionsPerSec"},
     ),
+    "OpenTelemetry's JMX metrics": ("kafka_unclean_election_rate_total", {}),
+    "the same, with its unit": ("kafka_unclean_election_rate_elections_total", {}),
+    "the same, untyped": ("kafka_unclean_election_rate", {}),
+    "the same in UTF-8": ("kafka.unclean.election.rate", {}),
+    "OpenTelemetry's later name": ("kafka_leader_election_unclean_count_total", {}),
 }
 
 
@@ -115,6 +127,9 @@ OTHERS: dict[str, tuple[str, dict[str, str]]] = {
         "kafka_network_RequestMetrics_Count",
         {"name": "RequestsPerSec", "request": "Produce", "error": "NONE"},
     ),
+    "leader elections": ("kafka_leader_election_rate_total", {}),
+    "OpenTelemetry's failed requests": ("kafka_request_failed_total", {"type": "produce"}),
+    "Confluent Cloud's requests": ("confluent_kafka_server_request_count", {"type": "Produce"}),
     "errors of no request": ("kafka_network_requestmetrics_errors_total", {"error": "X"}),
     "another meter of the controller": (
         "kafka_controller_ControllerStats_Count",
@@ -137,6 +152,37 @@ def test_a_server_tells_in_which_process_a_series_was() -> None:
     )
     assert by_pod is not None
     assert by_pod.place == "app-1"
+
+
+BROKERS: dict[str, tuple[dict[str, str], int | None, tuple[str, ...]]] = {
+    "a page of its own": ({}, None, ()),
+    "a label of the target": ({"broker_id": "2"}, 2, ()),
+    "KRaft's word": ({"node_id": "3"}, 3, ()),
+    "MSK by Prometheus": (
+        {"job": "jmx", "instance": "b-2.prod.abc123.c4.kafka.eu-west-1.amazonaws.com:11001"},
+        None,
+        ("b-2.prod.abc123.c4.kafka.eu-west-1.amazonaws.com:11001",),
+    ),
+    "Strimzi's pod": (
+        {"instance": "10.0.3.7:9404", "kubernetes_pod_name": "prod-kafka-2"},
+        None,
+        ("10.0.3.7:9404", "prod-kafka-2"),
+    ),
+    "a number": ({"broker": "1"}, 1, ("1",)),
+    "a name": ({"broker": "kafka-1"}, None, ("kafka-1",)),
+    "no int32": ({"broker_id": "9" * 12}, None, ()),
+}
+
+
+@pytest.mark.parametrize(("labels", "broker_id", "hosts"), BROKERS.values(), ids=BROKERS)
+def test_the_broker_is_known_by_a_label_and_its_hosts(
+    labels: dict[str, str], broker_id: int | None, hosts: tuple[str, ...]
+) -> None:
+    series = series_of(
+        "kafka_network_requestmetrics_errors_total", {"request": "Produce", "error": "X", **labels}
+    )
+    assert series is not None
+    assert (broker_id_of(series), hosts_of(series)) == (broker_id, hosts)
 
 
 def test_labels_that_mean_nothing_to_us_tell_series_apart() -> None:

@@ -10,7 +10,7 @@ Source: KIP-664.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -34,7 +34,7 @@ from rules.facts.identity import Broker, TopicPartition
 from rules.facts.matching import matching_rows
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
-from rules.facts.producers import OpenProducer, Producers, ProducerState
+from rules.facts.producers import NewestProducers, OpenProducer, Producers, ProducerState
 from rules.question import ProducersQuestion
 
 HELD_SECONDS: Final = 1.5  # an offset that stood for less may only seem to stand still
@@ -136,13 +136,17 @@ class ProducersReader:
             partitions, [question for question in questions if question.wants_every]
         )
         stated = _ids_by_row(partitions, questions)
-        whatever_is_open = every | marked(len(partitions), stated)
+        newest = _newest_by_row(partitions, questions)
+        whatever_is_open = every | marked(len(partitions), [*stated, *newest])
         is_queried = _mark_queried(partitions, questions)
         rows = np.flatnonzero((is_open & (held | is_queried)) | whatever_is_open)
         batches = self._batches(session, partitions, rows)
         responses = session.exchange([batch.request for batch in batches])
         self._note_turns(batches, responses)
-        producers = _producers_of(_read_described(session, batches, responses), every, stated)
+        described = _read_described(session, batches, responses)
+        producers = replace(
+            _producers_of(described, every, stated), newest=_newest_of(described, newest)
+        )
         self._remember(partitions, rows, producers.observed, producers.open)
         return producers
 
@@ -238,6 +242,30 @@ def _ids_by_row(
             for row in np.flatnonzero(_mark_queried(partitions, [question])).tolist():
                 ids[row] = ids.get(row, frozenset()) | question.wants_states_of
     return ids
+
+
+def _newest_by_row(
+    partitions: Partitions, questions: Sequence[ProducersQuestion]
+) -> dict[int, int]:
+    """Return by row how many of the producers that wrote last are requested."""
+    counts: dict[int, int] = {}
+    for question in questions:
+        if question.newest_producers:
+            for row in np.flatnonzero(_mark_queried(partitions, [question])).tolist():
+                counts[row] = max(counts.get(row, 0), question.newest_producers)
+    return counts
+
+
+def _newest_of(
+    answered: Iterable[tuple[_Batch, DescribedPartition]], counts: Mapping[int, int]
+) -> dict[int, NewestProducers]:
+    newest: dict[int, NewestProducers] = {}
+    for batch, described in answered:
+        row = batch.rows[TopicPartition(described.topic, described.partition)]
+        if row in counts:
+            ids = described.newest(counts[row])
+            newest[row] = NewestProducers(ids=ids, count=len(described.producers))
+    return newest
 
 
 def _read_described(

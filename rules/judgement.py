@@ -131,6 +131,14 @@ class Judgement:
         """Return how many subjects have this verdict."""
         return int(np.count_nonzero(self.verdicts == verdict))
 
+    def count_blind(self) -> int:
+        """Return how many subjects are UNKNOWN because something was not observed."""
+        undecided = [
+            place for place, reason in enumerate(self.reasons) if reason in self.rule.undecided
+        ]
+        is_blind = (self.verdicts == Verdict.UNKNOWN) & ~np.isin(self.reason, undecided)
+        return int(np.count_nonzero(is_blind))
+
     def findings(self, *verdicts: Verdict) -> Iterator[Finding]:
         """Yield the row view of the subjects with these verdicts, in order, and of named events."""
         own = verdicts if self.events is None else [v for v in verdicts if v != Verdict.BREACH]

@@ -44,6 +44,8 @@ class ProducersQuestion:
     # Producers whose whole state is needed: their partitions are queried whether or not a transaction
     # is open there; answered by `Producers.states`.
     wants_states_of: frozenset[int] = frozenset()
+    # How many of the producers that wrote last are needed, likewise; answered by `Producers.newest`.
+    newest_producers: int = 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,6 +18,7 @@ from rules.loss.incidents import assign_incidents
 from rules.loss.remembered import remember_losses
 from rules.sequence.advance import with_sequences
 from rules.sequence.record_errors import with_record_errors
+from rules.suspicion.advance import with_suspicions
 from rules.view import View
 
 
@@ -29,7 +30,7 @@ def view_of_round(snapshot: Snapshot, before: Memory | None) -> View:
     losses = assign_incidents(view, remember_losses(view))
     view = replace(view, memory=replace(memory, losses=losses))
     remembered = with_record_errors(with_sequences(view, partial(only_failed, snapshot)))
-    return with_fencing(remembered)
+    return with_suspicions(with_fencing(remembered))
 
 
 def only_failed(snapshot: Snapshot, topic: str, since: datetime, until: datetime) -> str | None:

@@ -74,6 +74,8 @@ class RuleMeta:
     outlives_subject: bool = False
     # Whether it judges only what it remembers: a subject that is absent is forgotten, and not gone.
     forgets: bool = False
+    # Reasons of UNKNOWN for which everything was observed and does not decide: they are no blindness.
+    undecided: tuple[str, ...] = ()
 
     def severity_of(self, reason: str) -> Severity:
         """Return the severity of a breach for this reason."""

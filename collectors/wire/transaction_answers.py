@@ -80,6 +80,12 @@ class DescribedPartition:
         ids, epochs = self.producers["producer_id"], self.producers["producer_epoch"]
         return dict(zip(ids.tolist(), epochs.tolist(), strict=True))
 
+    def newest(self, count: int) -> tuple[int, ...]:
+        """Return the ids of the producers that wrote last, the latest first."""
+        order = np.argsort(-self.producers["last_timestamp"].astype(np.int64), kind="stable")
+        ids: list[int] = self.producers["producer_id"][order[:count]].tolist()
+        return tuple(ids)
+
     def producers_with(self, ids: frozenset[int]) -> NDArray[np.void]:
         """Return the producers with these ids that the partition remembers."""
         requested: NDArray[np.void] = self.producers[

@@ -2,7 +2,7 @@
 
 Detects:
     Critical rules that have been UNKNOWN for at least one subject in every round of the last
-    minutes, or that had no round at all.
+    minutes, or that had no round at all. What was observed and does not decide is no blindness.
 
 Why it matters:
     While Tidemark cannot observe the cluster, records may be lost unnoticed. This is alerted on
@@ -70,7 +70,7 @@ def advance(before: UnknownSince, judgements: Sequence[Judgement], now: datetime
     return {
         judgement.rule.rule_id: min(before.get(judgement.rule.rule_id, timestamp), timestamp)
         for judgement in judgements
-        if judgement.rule.is_critical and judgement.count(Verdict.UNKNOWN)
+        if judgement.rule.is_critical and judgement.count_blind()
     }
 
 
@@ -83,7 +83,7 @@ def judge(
     blind_ms = Column((microseconds(now) - began.values) // MICROSECONDS_PER_MS, began.valid)
     is_stale = blind_ms.valid & (blind_ms.values >= STALE / timedelta(milliseconds=1))
     labels = tuple({"cluster": cluster, "rule": j.rule.rule_id} for j in critical)
-    unknown = np.array([j.count(Verdict.UNKNOWN) for j in critical], np.int64)
+    unknown = np.array([j.count_blind() for j in critical], np.int64)
     return decide(
         RULE,
         NamedSubjects(SubjectKind.RULE, labels),

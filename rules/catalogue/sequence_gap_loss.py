@@ -62,6 +62,7 @@ from rules.facts.sequence_verdicts import SequenceClass
 from rules.judgement import Judgement, Reason
 from rules.sequence.reporting import EpisodeRule, judge_episodes, sequence_rule
 from rules.sequence.requests import questions_of
+from rules.suspicion.requests import suspicion_questions
 from rules.verdict import Severity
 from rules.view import View
 
@@ -84,7 +85,7 @@ class Why(Reason):
 
 def judge(view: View) -> Judgement:
     """Judge the partitions with rejected sequences, and request the missing evidence."""
-    return judge_episodes(view, EPISODES, questions_of(view))
+    return judge_episodes(view, EPISODES, (*questions_of(view), *suspicion_questions(view)))
 
 
 def _why(episode: Episode) -> Why | None:

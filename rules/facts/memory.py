@@ -60,6 +60,12 @@ from rules.facts.replication_memory import (
     merge_replication,
 )
 from rules.facts.snapshot import Snapshot
+from rules.facts.suspicions import (
+    SuspicionMemory,
+    latest_suspicion_time,
+    merge_suspicions,
+    suspicions_with_times,
+)
 from rules.facts.transaction_memory import (
     TransactionMemory,
     advance_transactions,
@@ -92,6 +98,8 @@ class Memory:
     sequences: SequenceMemory = field(default_factory=SequenceMemory)
     # Advanced by `rules.fencing.advance`, likewise.
     fencing: FencingMemory = field(default_factory=FencingMemory)
+    # Advanced by `rules.suspicion.advance`, after the sequences.
+    suspicions: SuspicionMemory = field(default_factory=SuspicionMemory)
     # Advanced by `rules.objectives`, which needs the time lags of the round.
     objectives: ObjectiveMemory = field(default_factory=ObjectiveMemory.none)
     # By rows of `partitions`.
@@ -144,6 +152,7 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         losses=advance_losses(snapshot, old.losses if old else None),
         sequences=old.sequences if old else SequenceMemory(),
         fencing=old.fencing if old else FencingMemory(),
+        suspicions=old.suspicions if old else SuspicionMemory(),
         replication=advance_replication(snapshot.described, now, unchanged.replication),
         brokers=advance_brokers(snapshot, now, old.brokers if old else BrokerMemory()),
         taken_us=now,
@@ -246,6 +255,7 @@ def merge_stored(stored: Memory, seen: Memory) -> Memory:
         losses=merge_losses(stored.losses, seen.losses),
         sequences=merge_sequences(stored.sequences, seen.sequences),
         fencing=merge_fencing(stored.fencing, seen.fencing),
+        suspicions=merge_suspicions(stored.suspicions, seen.suspicions),
         objectives=merge_objectives(stored.objectives, seen.objectives),
         replication=merge_replication(
             stored.replication.padded(len(stored.partitions)).take(rows),
@@ -272,6 +282,7 @@ def _limit_times(memory: Memory, now_us: int) -> Memory:
         latest_time(memory.transactions),
         latest_sequence_time(memory.sequences),
         latest_fencing_time(memory.fencing),
+        latest_suspicion_time(memory.suspicions),
         latest_member_time(memory.members),
         memory.brokers.latest_us,
     )
@@ -323,6 +334,7 @@ def _with_times(
         losses=losses_with_times(memory.losses, change_one),
         sequences=sequences_with_times(memory.sequences, change_one, change),
         fencing=fencing_with_times(memory.fencing, change_one),
+        suspicions=suspicions_with_times(memory.suspicions, change_one),
         replication=memory.replication.with_times(change),
         brokers=memory.brokers.with_times(change_one),
         taken_us=change_one(memory.taken_us) if memory.taken_us else 0,

@@ -34,6 +34,14 @@ class ProducerState:
     last_record_at: datetime | None  # aware, UTC, by the records' own timestamps, which may lie
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewestProducers:
+    """The producers that wrote last to a partition, of all that its leader remembers."""
+
+    ids: tuple[int, ...]  # the latest first, by the records' own timestamps
+    count: int  # all that the leader remembers
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Producers:
     """The producers that leaders described, for some partitions."""
@@ -45,3 +53,5 @@ class Producers:
     # Row -> producer id -> the leader's state of those that a rule requested by id; an observed row
     # without an entry: the leader has no state of that producer.
     states: Mapping[int, Mapping[int, ProducerState]] = field(default_factory=dict)
+    # Row -> the producers that wrote last, where a rule requested them.
+    newest: Mapping[int, NewestProducers] = field(default_factory=dict)

@@ -9,8 +9,8 @@ the controller's ControllerStats, in the spellings of the JMX exporter, Micromet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
@@ -125,6 +125,8 @@ class Scrapes:
     unclean_elections: tuple[UncleanElections, ...] = ()
     failures: tuple[ScrapeFailure, ...] = ()  # of the lists that name the endpoints
     lists_known: bool = True  # False: a list could never be read, so that endpoints are missing
+    # The configured broker of an address, or of what a label calls a process.
+    broker_ids: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def unread(cls) -> Scrapes:

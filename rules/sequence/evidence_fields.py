@@ -60,6 +60,21 @@ class SourceError(TypedDict):
     error: str | None
 
 
+class SuspicionEvidence(TypedDict):
+    """Rejected batches that only a counter shows."""
+
+    suspicion: str
+    brokers: list[int]
+    address: str
+    error: str
+    count: int
+    since: str
+    until: str
+    outcome: str
+    explanation: str
+    needed_evidence: str | None
+
+
 class SequenceEvidence(_Class, total=False):
     """The evidence of rejections: numbers, log entries and facts; a finding adds what follows them."""
 
@@ -121,3 +136,4 @@ class SequenceEvidence(_Class, total=False):
     unreported_episodes: int
     without_partition: list[ShortEpisode]
     without_partition_count: int
+    suspicions: list[SuspicionEvidence]

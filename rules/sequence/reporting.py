@@ -27,6 +27,7 @@ from rules.sequence.evidence_fields import SequenceEvidence, ShortEpisode, Sourc
 from rules.sequence.explained import explain_episode
 from rules.sequence.numbers import RANK
 from rules.sequence.transaction_outcome import costs_transaction
+from rules.suspicion.evidence import list_suspicion_evidence
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -41,6 +42,8 @@ class CommonReason(Reason):
     NOTHING_NEW = "nothing_new"
     NO_SOURCE = "no_source"  # no source of broker logs is configured
     LOG_NOT_READ = "log_not_read"  # a source is configured and could not be read
+    # A broker counted rejected batches, no line shows whose, and a loss cannot be excluded
+    REJECTIONS_COUNTED = "rejections_counted"
     TOO_MANY = "too_many"  # more producers were rejected in the last day than Tidemark keeps
     # Log lines of the last day lack it (before Kafka 2.2)
     PARTITION_NOT_REPORTED = "partition_not_reported"
@@ -65,6 +68,7 @@ def sequence_rule(
         milder=milder,
         lowering=lowering,
         forgets=True,
+        undecided=(CommonReason.REJECTIONS_COUNTED,),
     )
 
 
@@ -199,6 +203,8 @@ def _judge_quiet(view: View, rule: EpisodeRule) -> tuple[Verdict, Reason]:
     """Return verdict and reason where nothing is new: UNKNOWN if something may have been missed."""
     if any(gap.scope is GapScope.BROKER_LOG for gap in view.snapshot.gaps):
         return Verdict.UNKNOWN, CommonReason.LOG_NOT_READ
+    if view.memory.suspicions.undecided:
+        return Verdict.UNKNOWN, CommonReason.REJECTIONS_COUNTED
     if view.memory.sequences.unreported:
         return Verdict.UNKNOWN, CommonReason.TOO_MANY
     if any(_may_be_of(episode, rule) for episode in _nameless(view)):
@@ -279,6 +285,7 @@ def _unknown_details(view: View, quiet: tuple[Verdict, Reason]) -> SequenceEvide
         "unreported_episodes": view.memory.sequences.unreported,
         "without_partition": [_short(episode, is_new=False) for episode in nameless[-SHOWN:]],
         "without_partition_count": len(nameless),
+        "suspicions": list_suspicion_evidence(view),
     }
 
 

@@ -16,6 +16,7 @@ from service.runtime.clock import monotonic, utc_now
 from service.runtime.log import Log
 from service.runtime.threads import OneAtATime, in_thread
 from service.settings import BrokerLogSettings, LogFileSettings, ScrapeSettings
+from service.settings.scrapes import read_broker_ids
 from service.settings.values import parted
 
 
@@ -83,4 +84,5 @@ def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> Scr
         stop=stop,
         log=log,
         listed=lists.unread(),
+        broker_ids=read_broker_ids(settings.broker_ids),
     )

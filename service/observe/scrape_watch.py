@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import zlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeVar
@@ -124,8 +124,13 @@ class ScrapeWatch:
         log: Log,
         listed: Listed = UNREAD,
         off_loop: OffLoop = in_thread,
+        broker_ids: Mapping[str, int] | None = None,
     ) -> None:
-        """`listed` is scraped until the lists are read; `off_loop` makes calls that take time."""
+        """`listed` is scraped until the lists are read; `off_loop` makes calls that take time.
+
+        `broker_ids` are the configured brokers of addresses and names of processes.
+        """
+        self._broker_ids = broker_ids or {}
         self._scraper = scraper
         self._lists = lists
         self._pace = pace
@@ -167,6 +172,7 @@ class ScrapeWatch:
             ),
             failures=listed.failures,
             lists_known=listed.is_known,
+            broker_ids=self._broker_ids,
         )
 
     def endpoints(self) -> tuple[EndpointState, ...]:

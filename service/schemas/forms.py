@@ -88,9 +88,9 @@ def listed(rows: str, row: Form, /, **more: Form) -> type[Model]:
     return compose("List", OfServer, Stamped, fields={rows: list_of(row)}, **more)
 
 
-def reported(rows: str, row: Form) -> type[Model]:
-    """Return the document of a report: its rows are under the name `rows`."""
-    return compose("Report", Reported, fields={rows: list_of(row)})
+def reported(rows: str, row: Form, **more: Any) -> type[Model]:
+    """Return the document of a report: its rows are under the name `rows`; `more` stands beside them."""
+    return compose("Report", Reported, fields={rows: list_of(row), **more})
 
 
 def _absent(info: Any) -> Any:

@@ -23,6 +23,7 @@ from service.cli import status
 from service.cli.incident.report import IncidentReport
 from service.schemas.forms import Form, OfServer, compose, list_of, listed, picked, reported
 from service.views.sequences import SequenceEvent
+from service.views.suspicions import SuspicionRow
 
 _RUNS: Final = listed("runs", BaselineRun)
 _SERIES: Final = listed("series", Baseline, at=datetime, run=BaselineRun)
@@ -86,8 +87,8 @@ FROM_SERVER: Final[Mapping[str, Form]] = {
     "record-errors ls": compose("List", _CLIENTS, RecordErrorStatus),
     "receivers ls": listed("receivers", Receiver),
     "receivers test": _SENT,
-    "sequence ls": reported("sequences", SequenceEvent),
-    "sequence show": reported("sequences", _SHOWN_EVENT),
+    "sequence ls": reported("sequences", SequenceEvent, suspicions=list[SuspicionRow]),
+    "sequence show": reported("sequences", _SHOWN_EVENT, suspicions=list[SuspicionRow]),
     "series": compose("Series", OfServer, MeasuredDetail),
     "silences add": SilenceDetail,
     "silences edit": SilenceDetail,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Self
+from typing import Annotated, Final, Self
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
 from collectors.scrapes.endpoints import BadAddressError, Credentials, Endpoint, page_at, server_at
 from service.settings.values import Group, Seconds, SentToken, parted
+
+MAX_BROKER_ID: Final = 2**31 - 1
 
 
 def _each(read: Callable[[str], Endpoint]) -> AfterValidator:
@@ -21,6 +23,26 @@ def _each(read: Callable[[str], Endpoint]) -> AfterValidator:
         return text
 
     return AfterValidator(check)
+
+
+def read_broker_ids(text: str) -> dict[str, int]:
+    """Return the broker ids by address or name.
+
+    Raises:
+        ValueError: a part is not NAME=ID.
+    """
+    ids: dict[str, int] = {}
+    for number, part in enumerate(parted(text), start=1):
+        name, equals, broker_id = part.rpartition("=")
+        if not (name and equals and broker_id.isdecimal() and int(broker_id) <= MAX_BROKER_ID):
+            raise ValueError(f"part {number} is not NAME=ID, such as broker-1:7071=1")
+        ids[name.strip()] = int(broker_id)
+    return ids
+
+
+def _check_broker_ids(text: str) -> str:
+    read_broker_ids(text)
+    return text
 
 
 class ScrapeSettings(Group):
@@ -49,6 +71,12 @@ class ScrapeSettings(Group):
     prometheus_matchers: Annotated[str, Field(examples=['kafka_cluster="prod"'])] = ""
     """PromQL matchers of this cluster's series, where a server has several clusters'. Default: none,
     which takes all that a server has."""
+
+    broker_ids: Annotated[
+        str, AfterValidator(_check_broker_ids), Field(examples=["broker-1:7071=1,kafka-b=2"])
+    ] = ""
+    """Comma-separated NAME=ID: which broker the page at an address is of, or a series whose label instance,
+    pod or host has that name. Needed where neither a label broker_id nor the host says so. Default: none."""
 
     bearer_token: SentToken | None = None
     """Bearer token of pages; sent to every page. Default: none."""

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from rules.facts.episodes import Episode, SequenceMemory
 from rules.facts.sequence_verdicts import Phase, SequenceClass
+from rules.facts.suspicions import SuspicionMemory
 from service.api.core.models import Paged, Stamped
 from service.api.core.paging import INT64_MAX, Key, Page, Paging, decode_cursor, page_of
 from service.api.core.ports import Sources
@@ -29,8 +30,10 @@ from service.api.core.stamps import stamp, view_of
 from service.rounds.latest import ServiceState
 from service.rounds.persistence import PersistenceState
 from service.views.sequences import LeaderChange, RejectedBatch, SequenceEvent, sequence_event
+from service.views.suspicions import SuspicionRow, suspicion_row
 
 NAME: Final = "sequences"
+MAX_SUSPICIONS: Final = 100
 
 
 class SequencePage(Paged[SequenceEvent], use_attribute_docstrings=True):
@@ -40,6 +43,10 @@ class SequencePage(Paged[SequenceEvent], use_attribute_docstrings=True):
     """False: no broker log lines are read, so that nothing is known"""
     storage: PersistenceState
     """not_loaded: events of an earlier process may be missing"""
+    suspicions: list[SuspicionRow]
+    """Rejected batches that only counters show, newest first, the same on every page; 100 at most"""
+    counters_are_read: bool
+    """False: no counter of rejected batches was read either"""
 
 
 class SequenceDetail(Stamped):
@@ -80,7 +87,12 @@ def sequences_router(sources: Sources) -> APIRouter:
             entries = select_episodes(memory, query)
             page = page_of(entries, _key, after=after, limit=query.limit, newest_first=True)
             events = Page([sequence_event(episode) for episode in page.items], page.last)
-            return SequencePage(**_of_observation(state), **paging.page(name, events))
+            return SequencePage(
+                **_of_observation(state),
+                **paging.page(name, events),
+                suspicions=list_suspicions(view_of(state).memory.suspicions, query.state),
+                counters_are_read=bool(view_of(state).memory.suspicions.addresses),
+            )
 
         return await sources.answers.render_once(state, answer, paging)
 
@@ -121,6 +133,17 @@ def select_episodes(memory: SequenceMemory, query: SequenceQuery) -> Iterator[Ep
             continue
         if query.partition is None or (name is not None and name.partition == query.partition):
             yield episode
+
+
+def list_suspicions(memory: SuspicionMemory, state: StateFilter) -> list[SuspicionRow]:
+    """Return the suspicions of a state, newest first; they have no producer, so that no filter fits them."""
+    chosen = {
+        StateFilter.OPEN: memory.open,
+        StateFilter.ENDED: memory.ended,
+        StateFilter.ALL: memory.suspicions,
+    }[state]
+    newest = sorted(chosen, key=lambda one: (-one.until_us, one.id))
+    return [suspicion_row(suspicion) for suspicion in newest[:MAX_SUSPICIONS]]
 
 
 def _of_state(memory: SequenceMemory, state: StateFilter) -> Iterable[Episode]:

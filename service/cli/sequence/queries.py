@@ -21,11 +21,20 @@ NO_SOURCE: Final = (
     "rejected batches are not known: the service reads no broker's log, and no lines are sent to it "
     "(docs/broker-log.md)"
 )
+ONLY_COUNTED: Final = (
+    "rejected batches are counted, and not known: the service reads brokers' metrics and no broker's "
+    "log (docs/without-logs.md)"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceReport(Report):
     """Events of producers whose batches were rejected."""
+
+    @property
+    def suspicions(self) -> tuple[Row, ...]:
+        """Return the rejections that only a counter shows."""
+        return tuple(self.more.get("suspicions", ()))
 
     @property
     def exit_code(self) -> ExitCode:
@@ -77,12 +86,16 @@ def _merge_details(detail: Row) -> Row:
 
 
 def _build_report(api: Api, rows: Iterable[Row], page: Row) -> SequenceReport:
-    return build_report(
+    report = build_report(
         SequenceReport, api, "sequences", rows, page, judging=JUDGING, errors_of=_errors_of
     )
+    return replace(report, more={"suspicions": list(page.get("suspicions") or ())})
 
 
 def _errors_of(page: Row, status: Row) -> Iterator[str]:
     del status
     if not page.get("log_is_read"):
-        yield NO_SOURCE
+        yield ONLY_COUNTED if page.get("counters_are_read") else NO_SOURCE
+    for suspicion in page.get("suspicions") or ():
+        if suspicion.get("needed_evidence") is not None and suspicion.get("state") == "open":
+            yield str(suspicion.get("explanation"))

@@ -52,6 +52,9 @@ def render_list(report: SequenceReport) -> Iterator[Part]:
     if rows:
         yield table(rows)
         yield Line("Details and next steps: tidemark sequence show ID")
+    if report.suspicions:
+        yield Line("Rejected batches that only a counter shows", "bold")
+        yield Table(columns=SUSPICION_COLUMNS, rows=report.suspicions)
 
 
 def table(rows: Sequence[Row]) -> Table[Row]:
@@ -233,5 +236,17 @@ COLUMNS: Final = (
     short("missing", "gap"),
     long("lost", lambda row: (lost(row) or ABSENT).removesuffix(" offsets")),
     short("since (UTC)", lambda row: utc(row.get("first_seen"), "%m-%d %H:%M:%S")),
+    short("id"),
+)
+SUSPICION_COLUMNS: Final = (
+    short("outcome"),
+    short("broker", lambda row: ", ".join(map(str, row.get("brokers") or ())) or ABSENT),
+    long("address"),
+    short("error"),
+    short("count"),
+    short("open", lambda row: text(row.get("open_partition_count"))),
+    short("of", lambda row: text(row.get("partition_count"))),
+    short("since (UTC)", lambda row: utc(row.get("since"), "%m-%d %H:%M:%S")),
+    short("until (UTC)", lambda row: utc(row.get("until"), "%m-%d %H:%M:%S")),
     short("id"),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final, Protocol, TypeVar
 from urllib.parse import quote
@@ -62,6 +62,7 @@ class Report:
     rows: tuple[Row, ...]
     errors: tuple[str, ...]
     gaps: tuple[Row, ...] = ()  # of the last round, the first ones
+    more: Mapping[str, Any] = field(default_factory=dict)  # further keys of the JSON document
 
     @property
     @abstractmethod
@@ -79,6 +80,7 @@ class Report:
             "errors": list(self.errors),
             "gaps": list(self.gaps),
             self.name: list(self.rows),
+            **self.more,
         }
 
     def head(self, counts: str) -> Line:

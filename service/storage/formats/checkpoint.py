@@ -32,6 +32,7 @@ from rules.facts.memory import Memory
 from rules.facts.observation_context import ObservationContext
 from rules.facts.partitions import PartitionIndex, Partitions
 from rules.facts.replication_memory import ReplicationMemory
+from rules.facts.suspicions import SuspicionMemory
 from rules.facts.transaction_memory import OutcomeCounts, TransactionMemory
 from rules.facts.unchanged_since import UnchangedSince
 from service.storage.formats.arrays import (
@@ -61,6 +62,7 @@ from service.storage.formats.loss import (
 )
 from service.storage.formats.members import members_of, put_members
 from service.storage.formats.sequence import plain_sequences, sequences_of
+from service.storage.formats.suspicions import plain_suspicions, suspicions_of
 from service.storage.formats.values import plain, read
 
 FORMAT: Final = 5
@@ -78,6 +80,7 @@ LOSSES: Final = "losses"
 ELECTIONS: Final = "losses.elections"
 FIRST_EPOCHS: Final = "losses.first_epochs"
 SEQUENCES: Final = "sequences"
+SUSPICIONS: Final = "suspicions"
 OBJECTIVES: Final = "objectives"
 LOG_POSITIONS: Final = "log_positions"
 OUTCOMES: Final = "transaction.outcomes"
@@ -202,6 +205,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     into[SEQUENCES] = text_of(plain_sequences(memory.sequences))
     put_columns(into, "leadership", leaderships)
     put_fencing(into, memory.fencing)
+    into[SUSPICIONS] = text_of(plain_suspicions(memory.suspicions))
     _put_objectives(into, memory.objectives)
     rows = len(memory.partitions)
     replication = replace(memory.replication.padded(rows), first_seen_us=Column.absent(rows))
@@ -235,6 +239,9 @@ def _memory(arrays: Arrays) -> Memory:
         losses=_losses(arrays),
         sequences=_sequences(arrays, of_leaderships),
         fencing=fencing_of(arrays),
+        suspicions=suspicions_of(read_text(arrays[SUSPICIONS]))
+        if SUSPICIONS in arrays
+        else SuspicionMemory(),
         objectives=_objectives(arrays),
         replication=_replication(arrays, len(own)),
         brokers=brokers_of(read_text(arrays[BROKERS])) if BROKERS in arrays else BrokerMemory(),

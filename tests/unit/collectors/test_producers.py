@@ -18,7 +18,7 @@ from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import Broker
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
-from rules.facts.producers import OpenProducer, Producers, ProducerState
+from rules.facts.producers import NewestProducers, OpenProducer, Producers, ProducerState
 from rules.question import ProducersQuestion
 from service.runtime.clock import monotonic
 from tests.factories import NOON, broker, ints, offsets, partitions, topic_id
@@ -193,6 +193,17 @@ def test_the_state_of_a_producer_is_told_whatever_is_open() -> None:
     fresh = ProducerState(producer_epoch=4, last_sequence=None, last_record_at=None)
     assert rounds.found.states == {2: {7: known, 9: fresh}}, "nothing is known of 11"
     assert rounds.found.epochs == {}
+
+
+def test_the_producers_that_wrote_last_are_told_and_how_many_there_are() -> None:
+    late: ProducerEntry = (9, 4, NOON_MS + 5, 0, -1)
+    never: ProducerEntry = (11, 0, -1, 0, -1)
+    rounds = Rounds(respond=held_by(HOLDER, never, late))
+    question = ProducersQuestion(partitions(), ints(2), newest_producers=2)
+    assert rounds.at(0, questions=[question]) == [(1, [("orders", 2)])]
+    assert rounds.found.newest == {2: NewestProducers(ids=(9, 7), count=3)}
+    assert rounds.at(2) == ORDERS_1
+    assert rounds.found.newest == {}
 
 
 def test_states_that_two_rules_ask_for_are_one_request() -> None:

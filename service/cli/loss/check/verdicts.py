@@ -24,6 +24,7 @@ from rules.facts.last_observation import LastObservations, remember
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
+from rules.open_findings import OpenFinding
 from rules.verdict import Verdict
 from service.api.core.models import VerdictWord
 from service.api.losses.models import LossClass
@@ -200,11 +201,21 @@ def _badness(partition: PartitionVerdict) -> tuple[int, str, TopicPartition]:
 def _incidents(checked: CheckedRounds, names: Collection[TopicPartition]) -> list[Incident]:
     """Return the losses by incident, the worst first."""
     cluster_id = checked.view.snapshot.cluster_id
-    losses = [open_loss(entry, cluster_id) for entry in checked.findings.values()]
+    findings = (each for each in checked.findings.values() if not _is_first_observation(each))
+    losses = [open_loss(finding, cluster_id) for finding in findings]
     chosen = [loss for loss in losses if not names or _name(loss.fact.place) in names]
     return sorted(
         incidents_of(chosen), key=lambda incident: (incident.outcome, incident.incident_id)
     )
+
+
+def _is_first_observation(finding: OpenFinding) -> bool:
+    """Whether a finding is about elections before a new partition's first observation: nothing to compare.
+
+    Between an earlier round, which may be days old, and this one such elections are ordinary.
+    """
+    is_not_known = finding.reason == Possibly.ELECTION_NOT_KNOWN
+    return is_not_known and bool(finding.evidence.get("never_observed"))
 
 
 def _name(place: tuple[str, str]) -> TopicPartition:

@@ -8,6 +8,7 @@ from rules.errors import SettingsError
 from rules.facts.scrapes import EndpointKind
 from service.settings import read_settings, read_sourced
 from service.settings.entries import effective
+from service.settings.scrapes import read_broker_ids
 
 START = "TIDEMARK_SCRAPES__"
 SECRET = "very-secret-token"  # noqa: S105 - of this test alone
@@ -94,3 +95,15 @@ def test_pages_and_servers_get_credentials_of_their_own() -> None:
     shown = str(list(effective(sourced))) + repr(found)
     assert SECRET not in shown
     assert "hush" not in shown
+
+
+def test_brokers_are_configured_by_address_or_name() -> None:
+    read = read_settings({f"{START}BROKER_IDS": "broker-1:7071=1, kafka-b=2"}).scrapes
+    assert read_broker_ids(read.broker_ids) == {"broker-1:7071": 1, "kafka-b": 2}
+
+
+@pytest.mark.parametrize(
+    "text", ["kafka-b", "=1", "kafka-b=", "kafka-b=x", "kafka-b=-1", f"a={2**31}"]
+)
+def test_what_is_no_broker_is_rejected_by_its_place(text: str) -> None:
+    assert "part 2 is not NAME=ID" in rejection(broker_ids=f"kafka-a=1,{text}")

@@ -11,6 +11,9 @@ from rules.facts.identity import TopicPartition
 from service.rounds.persistence import PersistenceStatus
 from service.views.sequences import SequenceEvent
 from tests.factories import topic_id
+from tests.unit.rules.suspicion.counted import play as play_counted
+from tests.unit.rules.suspicion.counted import seen
+from tests.unit.rules.suspicion.test_suspicions import LATE, QUIET, ROSE
 from tests.unit.service.api.given import client_of, no_service_state
 from tests.unit.service.api.sequences.sequences import (
     LOSS,
@@ -50,6 +53,8 @@ def test_the_textbook_case_says_24() -> None:
         "next": None,
         "log_is_read": True,
         "storage": "stored",
+        "suspicions": [],
+        "counters_are_read": False,
     }
     evidence = item.pop("evidence")
     assert evidence["appended_leader_epoch"] == 5
@@ -237,3 +242,48 @@ def test_before_the_first_round_nothing_is_told(path: str) -> None:
         rounds=0, at=None, outcome=None, snapshot=empty.snapshot, persistence=empty.persistence
     ).get(f"/api/v1/{path}")
     assert answer.status_code == 503
+
+
+def test_what_only_a_counter_shows_is_listed_with_what_is_known_of_it() -> None:
+    counted = play_counted(seen(QUIET, **LATE), seen(ROSE, newest={0: (7,)}, **LATE))[-1]
+    answer = client_for(counted, is_read=False).get("/api/v1/sequences").json()
+    assert (answer["items"], answer["log_is_read"], answer["counters_are_read"]) == (
+        [],
+        False,
+        True,
+    )
+    [suspicion] = answer["suspicions"]
+    explanation = suspicion.pop("explanation")
+    assert explanation.startswith("Broker 1 rejected 2 batches with OUT_OF_ORDER_SEQUENCE_NUMBER")
+    assert suspicion.pop("needed_evidence").startswith("The broker's log lines")
+    assert "tidemark sequence explain" in suspicion.pop("check")
+    [partition] = suspicion.pop("partitions")
+    assert partition == {
+        "topic": "orders",
+        "partition": 0,
+        "state": "clean_not_proven",
+        "leader_epoch": 7,
+        "producers": 1,
+        "breaks": [],
+    }
+    assert len(suspicion.pop("id")) == 12
+    assert suspicion == {
+        "source": "broker",
+        "error": "OUT_OF_ORDER_SEQUENCE_NUMBER",
+        "address": "broker-1:7071",
+        "brokers": [1],
+        "topic": None,
+        "since": "2025-06-02T12:00:00Z",
+        "until": "2025-06-02T12:00:14Z",
+        "count": 2,
+        "outcome": "clean_not_proven",
+        "state": "open",
+        "ended_at": None,
+        "is_investigating": True,
+        "partition_count": 1,
+        "open_partition_count": 1,
+        "clients": [],
+        "hints": {},
+    }
+    ended = client_for(counted, is_read=False).get("/api/v1/sequences?state=ended").json()
+    assert ended["suspicions"] == []

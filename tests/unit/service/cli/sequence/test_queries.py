@@ -9,11 +9,16 @@ import pytest
 
 from rules.view import View
 from service.cli.sequence import queries
+from service.cli.sequence.tables import render_list
 from service.cli.server.report import find_missing
 from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.parts import Table
 from service.rounds.latest import RoundOutcome
 from service.rounds.persistence import PersistenceStatus
 from tests.schemas import validate
+from tests.unit.rules.suspicion.counted import play as play_counted
+from tests.unit.rules.suspicion.counted import seen
+from tests.unit.rules.suspicion.test_suspicions import LATE, QUIET, ROSE
 from tests.unit.service.api.sequences.sequences import (
     INVESTIGATED,
     LOSS,
@@ -46,6 +51,7 @@ def test_nothing_is_told_only_by_a_service_that_reads_logs() -> None:
         "errors": [],
         "gaps": [],
         "sequences": [],
+        "suspicions": [],
     }
     deaf = queries.list_sequences(api(quiet(), is_read=False), {})
     assert (deaf.exit_code, deaf.errors) == (ExitCode.INCOMPLETE, (queries.NO_SOURCE,))
@@ -130,3 +136,26 @@ def test_of_a_partition_the_open_events_are_shown_or_else_those_that_ended() -> 
 @pytest.mark.parametrize("name", ["orders", "0123", "0123456789AB", "a/b-0", ""])
 def test_what_is_neither_an_id_nor_a_partition_is_rejected(name: str) -> None:
     assert queries.fetch_sequences(api(quiet()), name) is None
+
+
+def test_rejections_that_are_only_counted_are_not_known() -> None:
+    counted = play_counted(seen(QUIET, **LATE), seen(ROSE, **LATE))[-1]
+    report = queries.list_sequences(api(counted, is_read=False), {})
+    assert report.exit_code is ExitCode.INCOMPLETE
+    [only_counted, suspected] = report.errors
+    assert only_counted == queries.ONLY_COUNTED
+    assert suspected.startswith("Broker 1 rejected 2 batches")
+    [row] = report.document["suspicions"]
+    assert (row["outcome"], row["brokers"]) == ("clean_not_proven", [1])
+    validate("sequence ls", report.document)
+    drawn = [part for part in render_list(report) if isinstance(part, Table)]
+    [table] = drawn
+    cells = {column.heading: column.cell(row) for column in table.columns}
+    assert (cells["broker"], cells["count"], cells["open"], cells["of"]) == ("1", "2", "1", "1")
+
+
+def test_rejections_by_which_nothing_is_missing_are_listed_and_no_error() -> None:
+    harmless = play_counted(seen(QUIET), seen(ROSE))[-1]
+    report = queries.list_sequences(api(harmless, is_read=False), {})
+    assert report.errors == (queries.ONLY_COUNTED,)
+    assert [row["outcome"] for row in report.suspicions] == ["nothing_missing"]

@@ -16,6 +16,10 @@ Thresholds:
     line. A round in which the partition is not observed, or its leader does not answer, does not
     count.
 
+    Where a broker's log is not read and only its counter shows a rejected batch, there is no finding:
+    this rule and the other sequence rules are UNKNOWN (`rejections_counted`) for an hour, with the
+    broker and the time, unless the leaders of its partitions prove that nothing can be missing.
+
 False positives:
     Not applicable: the finding says what is not known.
 

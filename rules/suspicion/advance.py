@@ -148,12 +148,15 @@ def _with_partitions(view: View, suspicion: Suspicion) -> Suspicion:
     states = [state_of(view, row) for row in (*chosen, *proven)]
     before = {partition.name: partition for partition in suspicion.partitions}
     states = [_keep_answers(state, before.get(state.name)) for state in states]
+    names = {state.name for state in states}
+    left = [one for one in suspicion.partitions if one.is_open and one.name not in names]
+    states += left  # it led them at the first counts of this suspicion
     states.sort(key=lambda state: (ORDER.index(state.state), not state.is_written))
     return replace(
         suspicion,
         partitions=tuple(states[:MAX_PARTITIONS]),
-        partition_count=len(rows),
-        open_count=len(open_rows),
+        partition_count=len(rows) + len(left),
+        open_count=len(open_rows) + len(left),
     )
 
 
@@ -162,7 +165,7 @@ def _rows(view: View, suspicion: Suspicion) -> Int64s:
     if suspicion.topic is not None:
         return rows_of_topic(view, suspicion.topic)
     every = tuple(int(broker.broker_id) for broker in view.snapshot.brokers)
-    return rows_led_by(view, suspicion.brokers or every)
+    return rows_led_by(view, suspicion.brokers or every, suspicion.since_us)
 
 
 def _keep_answers(

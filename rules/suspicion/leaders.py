@@ -24,21 +24,33 @@ from rules.facts.suspicions import PartitionState, SuspectedPartition
 from rules.facts.times import MICROSECOND
 from rules.view import View
 
-# A leader forgets a producer that does not write for producer.id.expiration.ms, a day by default: what it
-# compares a sequence with was then appended in its own epoch.
-LONG_LED: Final = timedelta(hours=25)
+# A leader forgets a producer that does not write, after a day by default (producer.id.expiration.ms), and
+# before Kafka 3.5 after seven (transactional.id.expiration.ms): what it compares a sequence with was then
+# appended in its own epoch.
+LONG_LED: Final = timedelta(days=8)
+MOVED_BEFORE: Final = timedelta(seconds=60)  # a count may be so much older than it seems
 
 Changes = Mapping[TopicPartition, tuple[LeaderChange, ...]]
 
 
-def rows_led_by(view: View, brokers: tuple[int, ...]) -> Int64s:
-    """Return the rows that one of the brokers leads, or led in the round before, without internal topics."""
+def rows_led_by(view: View, brokers: tuple[int, ...], since_us: int) -> Int64s:
+    """Return the rows that one of the brokers may have led since a time, without internal topics.
+
+    Those that it leads, or led in the round before, and all whose leader changed since: it may have led
+    one of them for a short time.
+    """
     partitions = view.snapshot.partitions
     led = _are_led(partitions.leader.values, brokers) & partitions.leader.valid
     if view.before is not None:
         rows = matching_rows(partitions, view.before.partitions)
         earlier = view.before.partitions.leader.take(rows)
         led |= _are_led(earlier.values, brokers) & earlier.valid
+    watch = view.memory.sequences.leaderships.over(partitions)
+    seen_us = watch.since_us.values
+    has_moved = watch.epoch.values > watch.watched_from.values
+    has_moved &= seen_us + MOVED_BEFORE // MICROSECOND >= since_us
+    is_new = (watch.epoch.values > 0) & (seen_us > since_us)  # it may have moved before
+    led |= watch.since_us.valid & (has_moved | is_new)
     is_internal = np.array(partitions.internal, np.bool_)[partitions.index.topic_of_row]
     return np.flatnonzero(led & ~is_internal).astype(np.int64)
 

@@ -59,6 +59,9 @@ def _with_batches(
     is_whole = partition.producers is not None and len(found) == partition.producers
     end = view.snapshot.offsets.high_watermark[row]
     is_whole = is_whole and all(end is not None and one.scanned_to >= end for one in found)
+    # With transactions v2 a leader rejects a producer that it does not know at all, whose records
+    # may all be lost: then those that it knows are not all.
+    is_whole &= not view.snapshot.transactions.was_ever_used
     if partition.state is not PartitionState.CHANGED or epoch is None or not is_whole:
         return partition
     if all(is_continued(batches, epoch) or _is_new(batches, epoch) for batches in found):

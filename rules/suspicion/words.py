@@ -35,7 +35,7 @@ _NEEDED: Final = {
     SuspicionOutcome.LEADER_CHANGED: "The broker's log lines of the rejected batches, or the log of the "
     "leader before, when it is back (docs/broker-log.md).",
     SuspicionOutcome.CLEAN_NOT_PROVEN: "The broker's log lines of the rejected batches "
-    "(docs/broker-log.md). A leader that has not changed for 25 hours settles later ones.",
+    "(docs/broker-log.md). A leader that has not changed for eight days settles later ones.",
     SuspicionOutcome.NOT_OBSERVED: "An answer of the partitions' leaders, or the broker's log lines of "
     "the rejected batches (docs/broker-log.md).",
     SuspicionOutcome.BROKER_NOT_KNOWN: "The broker of that address: a label broker_id of the series, or "
@@ -89,8 +89,9 @@ def describe_break(found: SequenceBreak) -> str:
         BreakKind.STARTS_LATE: f"it begins at sequence {found.next_sequence}, at offset "
         f"{found.next_offset}",
     }[found.kind]
-    where = "over a leader change" if found.is_over_change else "in one leader epoch"
-    return f"producer {found.producer_id}: {before}; {after} ({where})"
+    where = " (over a leader change)" if found.is_over_change else " (in one leader epoch)"
+    where = "" if found.kind is BreakKind.SILENT else where
+    return f"producer {found.producer_id}: {before}; {after}{where}"
 
 
 def _counted(suspicion: Suspicion) -> str:

@@ -31,6 +31,7 @@ from tests.integration.conftest import (  # noqa: F401 - fixtures
     sandbox_options,
 )
 from tests.integration.conftest import brokers as cluster  # noqa: F401 - the fixture
+from tests.integration.counting import counting
 from tests.integration.serve.scraping import job, prometheus
 from tests.integration.serve.served import end_processes
 
@@ -55,6 +56,7 @@ def matrix(
         with (
             mending(pytestconfig, started.ensure_running),
             prometheus(short_folder, jobs, seconds=1) as server,
+            counting(cluster, "sequence-.*") as started.counting,
         ):
             started.panels = FaultPanels(server)
             yield started

@@ -21,6 +21,8 @@ from service.sandbox.faults import (
     prepare_sequence,
 )
 from tests.faults import panels
+from tests.faults.without_logs import SuspicionMark
+from tests.integration.counting import Counting
 from tests.integration.sandbox_logs import log_files_of
 from tests.integration.serve.claims import Before, answers_before, assert_shown
 from tests.integration.serve.scraping import Prometheus
@@ -81,6 +83,7 @@ class Matrix:
         self._logs = 0
         self.served = self._serve()
         self.panels: FaultPanels | None = None  # of the service that sees every fault
+        self.counting: Counting | None = None  # sees every fault too, by metrics and without logs
 
     def restart(self) -> None:
         """Kill the service and start it again on what it had stored."""
@@ -224,9 +227,11 @@ def injected(
     with prepare_sequence(name, sandbox, **options) as prepared:
         matrix.await_watched(prepared.topic)
         before = matrix.panels.before(name)
+        mark = SuspicionMark.of(matrix.counting)
         truth = prepared.inject()
         assert_reported(matrix, truth)
         matrix.panels.assert_fault(truth, before)
+        mark.assert_suspected(truth)
         yield truth
 
 

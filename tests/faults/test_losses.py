@@ -17,6 +17,7 @@ from rules.sequence.transaction_words import AFTER_LOSS
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import Client, prepare_sequence
 from tests.faults.matrix import Matrix, assert_reported, inject, injected
+from tests.faults.without_logs import SuspicionMark
 from tests.integration.outside import on_leader, only, values_on
 from tests.kafka_release import TRANSACTIONS_V2
 
@@ -58,8 +59,11 @@ def test_java_loses_24_acknowledged_records_and_reports_nothing(
     with prepare_sequence("sequence-loss", faults, client=Client.JAVA) as prepared:
         matrix.await_watched(prepared.topic)
         assert values_on(faults, prepared.topic) == [*range(27)]
+        mark = SuspicionMark.of(matrix.counting)
         truth = prepared.inject()
         assert_reported(matrix, truth)
+        mark.assert_suspected(truth)
+        mark.assert_producer_met_it(truth)
         episode = only(truth)
         assert (episode.incoming_sequence, episode.current_sequence, episode.lines) == (27, 2, 1)
         assert (episode.gap, [partition.lost_offsets for partition in truth.lost]) == (24, [24])

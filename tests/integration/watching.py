@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from rules.facts.scrapes import Scrapes
@@ -23,11 +24,17 @@ class Watch:
         reader: ClusterReader,
         feeds: Sequence[LogFeed] = (),
         scrapes: Callable[[], Scrapes] = Scrapes.unread,
+        topics: str | None = None,
+        *,
+        reads_transactions: bool = True,
     ) -> None:
         self._watcher = Watcher(
             "default",
             reader,
-            Scope(transaction_log=True),
+            Scope(
+                transaction_log=reads_transactions,
+                topics=None if topics is None else re.compile(topics),
+            ),
             utc_now=utc_now,
             monotonic=monotonic,
             feeds=feeds,

@@ -14,7 +14,15 @@ from rules.facts.scrapes import ClientReading, RequestErrors
 from rules.facts.suspicions import Suspicion
 from rules.remembering import view_of_round
 from rules.view import View
-from tests.factories import at, epoch_ends, no_producers, offsets, partitions, snapshot
+from tests.factories import (
+    at,
+    epoch_ends,
+    no_producers,
+    offsets,
+    partitions,
+    snapshot,
+    transactions,
+)
 from tests.scraped import counted, endpoint_state, request_errors, rise, scrapes
 
 OUT_OF_ORDER: Final = "OUT_OF_ORDER_SEQUENCE_NUMBER"
@@ -72,6 +80,7 @@ def seen(
         "epoch_ends": epoch_ends(*ends),
         "producers": producers,
         "batches": tuple(found),
+        "transactions": transactions(was_ever_used=False),
         "scrapes": scrapes(
             *clients,
             request_errors=tuple(readings),

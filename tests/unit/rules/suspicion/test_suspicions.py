@@ -15,7 +15,7 @@ from rules.facts.suspicions import BreakKind, PartitionState
 from rules.question import BatchesQuestion, ProducersQuestion
 from rules.verdict import Verdict
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
-from tests.factories import at, broker
+from tests.factories import at, broker, transactions
 from tests.scraped import client_reading, counted, rise
 from tests.unit.rules.sequence.lines import rejected
 from tests.unit.rules.sequence.stage import batch, found
@@ -204,11 +204,43 @@ def test_one_broker_at_two_addresses_is_counted_once() -> None:
 
 
 def test_a_long_led_partition_proves_that_nothing_is_missing() -> None:
-    """A leader forgets a producer after a day: what it compares with was appended in its epoch."""
-    day = 25 * 60 * 60
+    """A leader forgets an idle producer: what it compares with was appended in its own epoch."""
+    day = 8 * 24 * 60 * 60
     rose = errors((day, day + 14, 1), total=5)
     views = play(seen(QUIET, **LATE), seen(QUIET, **LATE), seen(rose, **LATE), seconds=day)
     assert str(only(views[-1]).outcome) == "nothing_missing"
+
+
+def test_a_partition_that_moved_through_the_broker_between_two_rounds_counts() -> None:
+    """Broker 1 may have led it for a second, and rejected; it changed while it could be unclean."""
+    moved = [seen(QUIET, leaders=[2], allowed=True, brokers=ELSEWHERE)] * 2
+    then = seen(
+        errors((14, 29, 1), total=5),
+        leaders=[3],
+        epochs=[2],
+        ends=((0, 0, 100),),
+        allowed=True,
+        brokers=ELSEWHERE,
+    )
+    suspicion = only(play(*moved, then)[-1])
+    assert (suspicion.brokers, suspicion.partition_count) == ((1,), 1)
+    assert str(suspicion.outcome) == "clean_not_proven"
+
+
+def test_a_partition_that_moved_away_stays_suspected() -> None:
+    later = errors((0, 14, 2), (150, 164, 1), total=7)
+    away = seen(ROSE, leaders=[2], epochs=[8], ends=((0, 7, 100),), brokers=ELSEWHERE)
+    again = seen(later, leaders=[2], epochs=[8], brokers=ELSEWHERE)
+    views = play(seen(QUIET, **LATE), seen(ROSE, **LATE), *[away] * 9, again)
+    assert (only(views[-1]).count, str(only(views[-1]).outcome)) == (3, "clean_not_proven")
+
+
+def test_a_cluster_with_transactions_proves_nothing_by_its_producers() -> None:
+    """With transactions v2 a leader rejects a producer that it does not know: all of it may be lost."""
+    batches = BREAKS["continued"][0]
+    used = {"transactions": transactions(was_ever_used=True)}
+    views = play(*UNKNOWN_CHANGE, after_change() | used, after_change(*batches) | used)
+    assert str(only(views[-1]).outcome) == "leader_changed"
 
 
 def test_a_confirmed_unknown_is_no_blindness() -> None:

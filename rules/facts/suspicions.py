@@ -191,15 +191,17 @@ class SuspicionMemory:
     def undecided(self) -> tuple[Suspicion, ...]:
         """Return those because of which it is not known whether records are missing."""
         awaiting = SuspicionOutcome.AWAITING_LINES
-        return tuple(one for one in self.open if not one.is_settled and one.outcome is not awaiting)
+        return tuple(
+            each for each in self.open if not each.is_settled and each.outcome is not awaiting
+        )
 
 
 def merge_suspicions(stored: SuspicionMemory, seen: SuspicionMemory) -> SuspicionMemory:
     """Merge the stored suspicions into memory; totals of the earlier process are compared once."""
     ids = {suspicion.id for suspicion in seen.suspicions}
     return SuspicionMemory(
-        open=(*(one for one in stored.open if one.id not in ids), *seen.open),
-        ended=(*(one for one in stored.ended if one.id not in ids), *seen.ended),
+        open=(*(each for each in stored.open if each.id not in ids), *seen.open),
+        ended=(*(each for each in stored.ended if each.id not in ids), *seen.ended),
         counters={**seen.counters, **stored.counters},
         addresses={**seen.addresses, **stored.addresses},
         to_compare=frozenset(stored.addresses),

@@ -141,8 +141,8 @@ def _with_counters(view: View, first: FirstEpoch) -> FirstEpoch:
     is_late = now_us >= first.seen_us + COUNTERS_AWAITED // MICROSECOND
     if counters and not counted and not _are_past(counters, scrapes, first) and not is_late:
         return first
-    known = bool(counters) and (bool(counted) or _are_past(counters, scrapes, first))
-    return replace(first, unclean_elections=counted if known else None, reported_us=now_us)
+    is_known = bool(counters) and (bool(counted) or _are_past(counters, scrapes, first))
+    return replace(first, unclean_elections=counted if is_known else None, reported_us=now_us)
 
 
 def _count(counters: Sequence[UncleanElections], first: FirstEpoch) -> int:

@@ -30,6 +30,7 @@ from rules.suspicion.observed import with_answers
 from rules.view import View
 
 JOINED_WITHIN: Final = timedelta(minutes=5)  # counts of one broker so close are one suspicion
+JOINED_FOR: Final = timedelta(hours=1)  # and no longer: some clients are rejected all the time
 LINES_AWAITED: Final = timedelta(seconds=30)  # where a log is read
 LINES_BEFORE: Final = timedelta(seconds=60)  # a line may be read so long before its count
 OPEN_FOR: Final = timedelta(hours=1)  # since the last count; a loss is known by then, or never
@@ -73,12 +74,12 @@ def advance_suspicions(view: View) -> SuspicionMemory:
     of_clients = list(list_client_suspicions(view, suspicions, before.ended))
     suspicions += [_with_partitions(view, suspicion) for suspicion in of_clients]
     advanced = [_advance(view, suspicion) for suspicion in suspicions]
-    over = [one for one in advanced if _is_over(one, now_us)]
-    still = [one for one in advanced if one not in over]
+    over = [each for each in advanced if _is_over(each, now_us)]
+    still = [each for each in advanced if each not in over]
     over += still[:-MAX_OPEN]
     return SuspicionMemory(
         open=tuple(still[-MAX_OPEN:]),
-        ended=_retain([*before.ended, *(_end(one, now_us) for one in over)], now_us),
+        ended=_retain([*before.ended, *(_end(each, now_us) for each in over)], now_us),
         counters=new.counters,
         addresses=new.addresses,
         to_compare=new.to_compare,
@@ -87,28 +88,40 @@ def advance_suspicions(view: View) -> SuspicionMemory:
 
 def _add(view: View, suspicions: list[Suspicion], rise: CountedErrors) -> None:
     """Add a count to the suspicion of its broker, or begin a new one."""
-    snapshot, reading = view.snapshot, rise.reading
-    brokers = brokers_of(reading, snapshot.scrapes, snapshot.brokers)
-    joined = JOINED_WITHIN // MICROSECOND
+    snapshot = view.snapshot
+    brokers = brokers_of(rise.reading, snapshot.scrapes, snapshot.brokers)
     for place, earlier in enumerate(suspicions):
-        is_same = earlier.error == reading.error and earlier.source is SuspicionSource.BROKER
-        is_same &= earlier.brokers == brokers and (
-            bool(brokers) or earlier.address == reading.address
-        )
-        if not is_same or rise.since_us > earlier.until_us + joined:
+        if not _joins(earlier, rise, brokers):
             continue
-        if _is_counted(earlier, rise):
-            return
-        later = replace(
-            earlier,
-            until_us=max(earlier.until_us, rise.until_us),
-            count=earlier.count + rise.count,
-            queries=0,
-        )
-        suspicions[place] = _with_partitions(view, later)
+        if not _is_counted(earlier, rise):
+            suspicions[place] = _with_partitions(view, _join(earlier, rise))
         return
-    suspicion = Suspicion(
-        id=_id(snapshot.cluster_id, reading.address, reading.error, rise.until_us),
+    suspicions.append(_with_partitions(view, _begin(view, rise, brokers)))
+
+
+def _joins(earlier: Suspicion, rise: CountedErrors, brokers: tuple[int, ...]) -> bool:
+    """Whether a count belongs to a suspicion: of the same broker and error, close in time."""
+    reading = rise.reading
+    if earlier.source is not SuspicionSource.BROKER or earlier.error != reading.error:
+        return False
+    is_same = earlier.brokers == brokers and (bool(brokers) or earlier.address == reading.address)
+    is_close = rise.since_us <= earlier.until_us + JOINED_WITHIN // MICROSECOND
+    return is_same and is_close and rise.until_us <= earlier.since_us + JOINED_FOR // MICROSECOND
+
+
+def _join(earlier: Suspicion, rise: CountedErrors) -> Suspicion:
+    return replace(
+        earlier,
+        until_us=max(earlier.until_us, rise.until_us),
+        count=earlier.count + rise.count,
+        queries=0,
+    )
+
+
+def _begin(view: View, rise: CountedErrors, brokers: tuple[int, ...]) -> Suspicion:
+    reading = rise.reading
+    return Suspicion(
+        id=_id(view.snapshot.cluster_id, reading.address, reading.error, rise.until_us),
         source=SuspicionSource.BROKER,
         error=reading.error,
         address=reading.address,
@@ -120,7 +133,6 @@ def _add(view: View, suspicions: list[Suspicion], rise: CountedErrors) -> None:
         opened_us=microseconds(view.now),
         outcome=SuspicionOutcome.NOT_OBSERVED,
     )
-    suspicions.append(_with_partitions(view, suspicion))
 
 
 def _is_counted(earlier: Suspicion, rise: CountedErrors) -> bool:
@@ -149,7 +161,7 @@ def _with_partitions(view: View, suspicion: Suspicion) -> Suspicion:
     before = {partition.name: partition for partition in suspicion.partitions}
     states = [_keep_answers(state, before.get(state.name)) for state in states]
     names = {state.name for state in states}
-    left = [one for one in suspicion.partitions if one.is_open and one.name not in names]
+    left = [each for each in suspicion.partitions if each.is_open and each.name not in names]
     states += left  # it led them at the first counts of this suspicion
     states.sort(key=lambda state: (ORDER.index(state.state), not state.is_written))
     return replace(
@@ -254,5 +266,5 @@ def _end(suspicion: Suspicion, now_us: int) -> Suspicion:
 
 def _retain(ended: Iterable[Suspicion], now_us: int) -> tuple[Suspicion, ...]:
     oldest = now_us - KEPT // MICROSECOND
-    recent: Sequence[Suspicion] = [one for one in ended if (one.ended_us or 0) > oldest]
+    recent: Sequence[Suspicion] = [each for each in ended if (each.ended_us or 0) > oldest]
     return tuple(recent[-MAX_ENDED:])

@@ -40,7 +40,7 @@ def list_client_suspicions(
     changes = view.memory.sequences.changes
     if not changes or not view.snapshot.scrapes.clients:
         return
-    known = {suspicion.id for suspicion in (*open_, *ended)}
+    ids = {suspicion.id for suspicion in (*open_, *ended)}
     now_us = microseconds(view.now)
     by_topic: dict[str, list[LeaderChange]] = {}
     for name, of_partition in changes.items():
@@ -50,7 +50,7 @@ def list_client_suspicions(
         if now_us > latest.seen_us + AFTER_CHANGE // MICROSECOND:
             continue
         suspicion = _suspicion(view, topic, latest)
-        if suspicion is not None and suspicion.id not in known:
+        if suspicion is not None and suspicion.id not in ids:
             yield suspicion
 
 

@@ -16,8 +16,8 @@ from rules.view import View
 def with_answers(view: View, suspicion: Suspicion) -> Suspicion:
     """Return a suspicion whose partitions have what this round shows of them."""
     batches: dict[TopicPartition, list[BatchesOf]] = {}
-    for found in view.snapshot.batches:
-        batches.setdefault(found.name, []).append(found)
+    for of_producer in view.snapshot.batches:
+        batches.setdefault(of_producer.name, []).append(of_producer)
     partitions = tuple(_observe(view, partition, batches) for partition in suspicion.partitions)
     proven = sum(
         before.is_open and not after.is_open
@@ -46,25 +46,27 @@ def _observe(
             changed_us=partition.changed_us or now.changed_us,
             change_epoch=now.change_epoch,
         )
-    found = batches.get(partition.name, ())
-    return _with_batches(view, partition, list(found), row) if found else partition
+    scanned = batches.get(partition.name, [])
+    return _with_batches(view, partition, scanned, row) if scanned else partition
 
 
 def _with_batches(
-    view: View, partition: SuspectedPartition, found: list[BatchesOf], row: int
+    view: View, partition: SuspectedPartition, scanned: list[BatchesOf], row: int
 ) -> SuspectedPartition:
     epoch = partition.change_epoch
-    breaks = tuple(one for batches in found for one in list_breaks(batches, epoch))
+    breaks = tuple(each for batches in scanned for each in list_breaks(batches, epoch))
     partition = replace(partition, breaks=breaks)
-    is_whole = partition.producers is not None and len(found) == partition.producers
+    is_whole = partition.producers is not None and len(scanned) == partition.producers
     end = view.snapshot.offsets.high_watermark[row]
-    is_whole = is_whole and all(end is not None and one.scanned_to >= end for one in found)
+    is_whole = is_whole and all(
+        end is not None and batches.scanned_to >= end for batches in scanned
+    )
     # With transactions v2 a leader rejects a producer that it does not know at all, whose records
     # may all be lost: then those that it knows are not all.
     is_whole &= not view.snapshot.transactions.was_ever_used
     if partition.state is not PartitionState.CHANGED or epoch is None or not is_whole:
         return partition
-    if all(is_continued(batches, epoch) or _is_new(batches, epoch) for batches in found):
+    if all(is_continued(batches, epoch) or _is_new(batches, epoch) for batches in scanned):
         return replace(partition, state=PartitionState.CONTINUED)
     return partition
 

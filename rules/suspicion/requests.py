@@ -22,7 +22,7 @@ READ_FROM: Final = timedelta(seconds=60)
 
 def suspicion_questions(view: View) -> tuple[Question, ...]:
     """Return the questions of the suspicions that query their leaders; none on a healthy cluster."""
-    querying = [one for one in view.memory.suspicions.open if one.is_querying]
+    querying = [each for each in view.memory.suspicions.open if each.is_querying]
     chosen = {
         row: (suspicion, partition)
         for suspicion in querying

@@ -21,11 +21,11 @@ def list_breaks(batches: BatchesOf, change_epoch: int | None) -> tuple[SequenceB
     `change_epoch` is the leader epoch that a change began: a producer that wrote before it and not since is
     silent. None: no change is searched for.
     """
-    found = batches.batches
-    if not found:
+    written = batches.batches
+    if not written:
         return ()
-    breaks = [*_first_break(batches, found[0], change_epoch), *_breaks_between(batches)]
-    last = found[-1]
+    breaks = [*_first_break(batches, written[0], change_epoch), *_breaks_between(batches)]
+    last = written[-1]
     is_silent = change_epoch is not None and last.leader_epoch < change_epoch
     if is_silent and not _is_ended(batches, last):
         breaks.append(_break(batches.producer_id, BreakKind.SILENT, last, None))
@@ -39,7 +39,7 @@ def is_continued(batches: BatchesOf, change_epoch: int) -> bool:
         epoch >= change_epoch for epoch in epochs
     )
     return is_on_both and not any(
-        found.is_over_change for found in list_breaks(batches, change_epoch)
+        each.is_over_change for each in list_breaks(batches, change_epoch)
     )
 
 

@@ -59,8 +59,8 @@ def explain(suspicion: Suspicion) -> str:
     if suspicion.outcome is SuspicionOutcome.NOTHING_MISSING:
         return f"{_counted(suspicion)} {_nothing_missing(suspicion)}{_breaks(suspicion)}"
     names = _names(suspicion)
-    known = _KNOWN[suspicion.outcome].format(names=names)
-    return f"{_counted(suspicion)} {known}{_breaks(suspicion)}"
+    outcome = _KNOWN[suspicion.outcome].format(names=names)
+    return f"{_counted(suspicion)} {outcome}{_breaks(suspicion)}"
 
 
 def needed_evidence(suspicion: Suspicion) -> str | None:
@@ -73,25 +73,25 @@ def check(suspicion: Suspicion) -> str:
     return _CHECK.get(suspicion.outcome, _ELSE)
 
 
-def describe_break(found: SequenceBreak) -> str:
+def describe_break(sequence_break: SequenceBreak) -> str:
     """Return one place at which a producer's sequence does not go on."""
     before = "nothing of it is in the log before"
-    if found.last_sequence is not None:
+    if sequence_break.last_sequence is not None:
         before = (
-            f"last sequence {found.last_sequence} in producer epoch {found.last_epoch} was appended in "
-            f"leader epoch {found.last_leader_epoch}"
+            f"last sequence {sequence_break.last_sequence} in producer epoch {sequence_break.last_epoch} was appended in "
+            f"leader epoch {sequence_break.last_leader_epoch}"
         )
     after = {
         BreakKind.SILENT: "nothing came since the leader changed",
-        BreakKind.NEW_EPOCH: f"it began again at sequence {found.next_sequence} in producer epoch "
-        f"{found.next_epoch}, at offset {found.next_offset}",
-        BreakKind.JUMP: f"it goes on at sequence {found.next_sequence}, at offset {found.next_offset}",
-        BreakKind.STARTS_LATE: f"it begins at sequence {found.next_sequence}, at offset "
-        f"{found.next_offset}",
-    }[found.kind]
-    where = " (over a leader change)" if found.is_over_change else " (in one leader epoch)"
-    where = "" if found.kind is BreakKind.SILENT else where
-    return f"producer {found.producer_id}: {before}; {after}{where}"
+        BreakKind.NEW_EPOCH: f"it began again at sequence {sequence_break.next_sequence} in producer epoch "
+        f"{sequence_break.next_epoch}, at offset {sequence_break.next_offset}",
+        BreakKind.JUMP: f"it goes on at sequence {sequence_break.next_sequence}, at offset {sequence_break.next_offset}",
+        BreakKind.STARTS_LATE: f"it begins at sequence {sequence_break.next_sequence}, at offset "
+        f"{sequence_break.next_offset}",
+    }[sequence_break.kind]
+    where = " (over a leader change)" if sequence_break.is_over_change else " (in one leader epoch)"
+    where = "" if sequence_break.kind is BreakKind.SILENT else where
+    return f"producer {sequence_break.producer_id}: {before}; {after}{where}"
 
 
 def _counted(suspicion: Suspicion) -> str:
@@ -130,7 +130,7 @@ def _names(suspicion: Suspicion) -> str:
         SuspicionOutcome.CLEAN_NOT_PROVEN: PartitionState.CLEAN_NOT_PROVEN,
         SuspicionOutcome.NOT_OBSERVED: PartitionState.NOT_OBSERVED,
     }.get(suspicion.outcome)
-    names = [str(one.name) for one in suspicion.partitions if one.state is state]
+    names = [str(each.name) for each in suspicion.partitions if each.state is state]
     if not names:
         return "a partition"
     more = suspicion.open_count - min(len(names), NAMED)
@@ -140,9 +140,9 @@ def _names(suspicion: Suspicion) -> str:
 
 def _breaks(suspicion: Suspicion) -> str:
     """Return what the logs show of producers that do not go on, those over a leader change first."""
-    found = [(one, each) for one in suspicion.partitions for each in one.breaks]
-    found.sort(key=lambda pair: not pair[1].is_over_change)
-    sentences = (f" On {one.name}, {describe_break(each)}." for one, each in found[:NAMED])
+    breaks = [(each.name, at) for each in suspicion.partitions for at in each.breaks]
+    breaks.sort(key=lambda pair: not pair[1].is_over_change)
+    sentences = (f" On {name}, {describe_break(at)}." for name, at in breaks[:NAMED])
     return "".join(sentences)
 
 

@@ -105,5 +105,5 @@ def _partition(partition: SuspectedPartition) -> SuspectedPartitionRow:
         partition,
         topic=partition.name.topic,
         partition=partition.name.partition,
-        breaks=[words.describe_break(found) for found in partition.breaks],
+        breaks=[words.describe_break(each) for each in partition.breaks],
     )

@@ -142,7 +142,7 @@ def list_suspicions(memory: SuspicionMemory, state: StateFilter) -> list[Suspici
         StateFilter.ENDED: memory.ended,
         StateFilter.ALL: memory.suspicions,
     }[state]
-    newest = sorted(chosen, key=lambda one: (-one.until_us, one.id))
+    newest = sorted(chosen, key=lambda suspicion: (-suspicion.until_us, suspicion.id))
     return [suspicion_row(suspicion) for suspicion in newest[:MAX_SUSPICIONS]]
 
 

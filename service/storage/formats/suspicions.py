@@ -52,10 +52,10 @@ def suspicions_of(stored: Any) -> SuspicionMemory:
         open=suspicions.open,
         ended=suspicions.ended,
         counters={
-            (one.address, one.error): CounterSeen(
-                total=one.total, seen_us=one.seen_us, handled_us=one.handled_us
+            (counter.address, counter.error): CounterSeen(
+                total=counter.total, seen_us=counter.seen_us, handled_us=counter.handled_us
             )
-            for one in suspicions.counters
+            for counter in suspicions.counters
         },
         addresses=suspicions.addresses,
         to_compare=frozenset(suspicions.addresses),

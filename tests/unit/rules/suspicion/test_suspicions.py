@@ -198,6 +198,20 @@ def test_one_rise_is_counted_once_and_a_later_one_joins_it() -> None:
     assert only(views[-1]).since_us < only(views[-1]).until_us
 
 
+def test_a_client_that_is_rejected_all_the_time_is_a_suspicion_each_hour() -> None:
+    """Leaders are queried a bounded number of times for each."""
+    rounds = [seen(QUIET, **LATE)]
+    for minute in range(2, 150, 2):
+        lately = [
+            (60.0 * (at_ - 1), 60.0 * at_, 1) for at_ in range(max(2, minute - 12), minute + 1, 2)
+        ]
+        rounds.append(seen(errors(*lately, total=4 + minute // 2), **LATE))
+    views = play(*rounds, seconds=120)
+    assert [one.count for one in views[-1].memory.suspicions.suspicions] == [30, 30, 14]
+    asked = sum(bool(sequence_gap_loss.judge(view).questions) for view in views)
+    assert asked <= 3 * 24
+
+
 def test_one_broker_at_two_addresses_is_counted_once() -> None:
     other = errors((1, 14, 2), total=6, address="kafka:9404", broker_id=1)
     assert only(play(seen(QUIET, **LATE), seen(ROSE, other, **LATE))[-1]).count == 2

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, tzinfo
+from itertools import islice
 from typing import Final
 
 from collectors.application_log.errors_in_line import LineErrors, errors_of
@@ -24,13 +25,16 @@ from rules.facts.application_log import ApplicationEvent
 MOST_BYTES: Final = 16_000  # of one line that are read
 MOST_DOCUMENT: Final = 1_000_000  # bytes of a line, which may be a JSON document
 MOST_OPEN: Final = 64  # applications whose records are open at the same time
+AT_ONCE: Final = 200  # lines that are searched together
 MOST_HEAD: Final = 2_000
 
-# What a line has to hold to be read.
-_WORDS: Final = re.compile(
-    rb"xception|[a-z]Error|[kK]afka|%[0-7]\||Transiting|Local: |Broker: |clientId|"
-    rb"Fenced|::NULL|::null|TransactionMetadata|transaction_metadata|transactionStatus|[A-Z]_[A-Z]{2}|transactional"
-)
+# What a line has to hold to be read; one of these, or a code in capitals.
+_MARKS: Final = (
+    b"xception", b"Error", b"afka", b"Transiting", b"Local: ", b"Broker: ", b"clientId", b"Fenced", b"::NULL",
+    b"::null", b"TransactionMetadata", b"transaction_metadata", b"transactionStatus", b"transactional",
+    *(b"%%%d|" % level for level in range(8)),
+)  # fmt: skip
+_CODE: Final = re.compile(rb"[A-Z]_[A-Z]{2}")
 _FRAME: Final = re.compile(
     rb"\s*at [\w.$/@<>-]{2,300}\(|\s*\.\.\. \d{1,5} (?:more|common frames)|\s*~?\[na:|\s+File \""
 )
@@ -54,6 +58,19 @@ _OF_KAFKA: Final = re.compile(
 BROKERS_OWN: Final = tuple(mark.decode() for mark in BROKER_MARKS)
 
 
+def _is_of_note(text: bytes) -> bool:
+    """Whether there is any word of interest; searching for each by itself is ten times as fast as for all at once."""
+    has_mark = any(mark in text for mark in _MARKS)
+    return has_mark or (b"_" in text and _CODE.search(text) is not None)
+
+
+def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Return lines by as many as are searched at once."""
+    rest = iter(lines)
+    while batch := list(islice(rest, AT_ONCE)):
+        yield batch
+
+
 class Reader:
     """Reads the lines of one source in their order."""
 
@@ -75,8 +92,22 @@ class Reader:
         return list(self._read(text)) if text else []
 
     def feed_all(self, lines: Iterable[bytes]) -> list[ApplicationEvent]:
-        """Return the events that these lines complete."""
-        return [event for line in lines for event in self.feed(line)]
+        """Return the events that these lines complete; lines far from any word of Kafka's cost little."""
+        events: list[ApplicationEvent] = []
+        for batch in _batches(lines):
+            if self._open or not self._is_ordinary(batch):
+                events += [event for line in batch for event in self.feed(line)]
+            else:
+                self.lines += len(batch)
+                self._heads.clear()
+                heads = (line for line in reversed(batch) if _HEAD.match(line))
+                self._keep_head(None, next(heads, b""))
+        return events
+
+    def _is_ordinary(self, batch: list[bytes]) -> bool:
+        """Whether nothing in these lines is of interest, nor may be once they are unwrapped."""
+        text = b"\n".join(batch)
+        return b"\x00" not in text and not _is_of_note(text)
 
     def close(self) -> list[ApplicationEvent]:
         """Return the events of the records that are still open: no more lines come."""
@@ -99,7 +130,7 @@ class Reader:
             if record is not None:
                 record.add_frame(line)
             return
-        if not _WORDS.search(line):
+        if not _is_of_note(line):
             yield from self._take_ordinary(line, name, record)
             return
         text = line.decode(errors="replace")

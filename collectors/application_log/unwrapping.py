@@ -85,18 +85,23 @@ def clean(line: bytes) -> bytes:
 def unwrap(line: bytes) -> Unwrapped:
     """Return the lines in a line, and the name of the application if a shipper put one there."""
     application: str | None = None
-    head = line[:300]
-    if b"| " in head or b"pod/" in head or b" std" in head or b"]: " in head or b": " in head[:120]:
+    if _may_have_prefix(line):
         line, application = _without_prefix(line)
-    body = line.lstrip()
-    if body.startswith(b"{") and body.rstrip().endswith(b"}"):
-        document = _document(body)
+    if line[:1] in b"{ " and line.lstrip().startswith(b"{"):
+        document = _document(line)
         if document is not None:
             return _of_document(document, application)
-    if any(words in line for words in _ESCAPED):
+    if b"\\" in line and any(words in line for words in _ESCAPED):
         text = line.decode(errors="replace")
         return Unwrapped(tuple(_lines_of(text)), application)
     return Unwrapped((line,), application)
+
+
+def _may_have_prefix(line: bytes) -> bool:
+    """Whether one of the prefixes may match: quickly, because nearly all lines have none."""
+    head = line[:140]
+    is_of_syslog = line[3:4] == b" " and line[6:7] == b" "
+    return is_of_syslog or b" | " in head or head.startswith((b"[pod/", b"pod/")) or b" std" in head
 
 
 def _without_prefix(line: bytes) -> tuple[bytes, str | None]:

@@ -15,6 +15,7 @@ _TOPIC: Final = r"[a-zA-Z0-9._-]{1,249}"
 
 _CLIENT_ID: Final = (
     re.compile(rf"clientId[=:] ?(?P<id>{_NAME})"),
+    re.compile(r"\[[\w-]{0,40} \| (?P<id>[\w.-]{1,249})\]"),  # a thread that a layout has cut
     re.compile(r"kafka-producer-network-thread \| (?P<id>[^\]\s]{1,249})"),
     re.compile(r"\|(?P<id>[^|\s]{1,200}#(?:producer|consumer)-\d{1,6})\|"),
     re.compile(r"\[(?P<id>[^\[\]|\s]{1,200}#(?:producer|consumer)-\d{1,6})\]"),

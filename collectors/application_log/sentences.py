@@ -71,6 +71,7 @@ CONSUMERS: Final[tuple[Row, ...]] = (
     ("Encountered corrupt message", "_CORRUPT_BATCH", _RAISED, Operation.FETCH),
     ("is invalid, cause: ", "_CORRUPT_BATCH", _RAISED, Operation.FETCH),
     ("Record is corrupt", "_CORRUPT_BATCH", _RAISED, Operation.FETCH),
+    ("Resetting offset for partition", "_OFFSET_RESET", _HANDLED, Operation.FETCH),
     ("Undefined offset with no reset policy", "NO_OFFSET_FOR_PARTITION", _RAISED),
     ("poll timeout has expired", "_MAX_POLL_EXCEEDED", _HANDLED),
     ("Application maximum poll interval", "_MAX_POLL_EXCEEDED", _RAISED),
@@ -94,6 +95,7 @@ CONNECTIONS: Final[tuple[Row, ...]] = (
     ("Error connecting to node", "_NOT_CONNECTED", _RETRYING, Operation.CONNECT),
     ("No resolvable bootstrap urls", "_RESOLVE", _RAISED, Operation.CONNECT),
     ("being disconnected", "NETWORK_EXCEPTION", _RETRYING),
+    ("brokers are down", "_ALL_BROKERS_DOWN", _RETRYING, Operation.CONNECT),
     ("Failed to resolve", "_RESOLVE", _RETRYING, Operation.CONNECT),
     ("Connection refused", "_NOT_CONNECTED", _RETRYING, Operation.CONNECT),
 )

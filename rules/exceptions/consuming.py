@@ -188,6 +188,18 @@ OUT_OF_RANGE: Final = Meaning(
     next=(Next.LAG, Next.LOSS),
     part=_C,
 )
+RESET: Final = Meaning(
+    id="offset_reset",
+    title="a consumer set its position by auto.offset.reset",
+    explanation="It had no committed offset there, or one that is not in the log. A new group does so once, for each partition.",
+    java=NOBODY,
+    records=Records.UNKNOWN,
+    condition="Neither for a new group; else records are skipped (latest), or read again (earliest).",
+    action="For a group that is not new, find out which offset it had before, and whether records lie between.",
+    check="The line before, which may say 'out of range'; the log start against the group's last commit.",
+    next=(Next.LAG, Next.LOSS),
+    part=_C,
+)
 TRUNCATED: Final = Meaning(
     id="log_truncation",
     title="the log ends below what this consumer has read: committed records are gone",
@@ -309,6 +321,7 @@ CONSUMING: Final[Table] = table(
     (("FENCED_INSTANCE_ID", "UNRELEASED_INSTANCE_ID"), always(FENCED_INSTANCE)),
     (("_ASSIGNMENT_LOST",), always(ASSIGNMENT_LOST)),
     (("OFFSET_OUT_OF_RANGE", "_AUTO_OFFSET_RESET"), always(OUT_OF_RANGE)),
+    (("_OFFSET_RESET",), always(RESET)),
     (("LOG_TRUNCATION", "_LOG_TRUNCATION"), always(TRUNCATED)),
     (("NO_OFFSET_FOR_PARTITION", "_NO_OFFSET"), always(NO_OFFSET)),
     (("UNSTABLE_OFFSET_COMMIT",), always(UNSTABLE)),

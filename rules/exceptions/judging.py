@@ -47,7 +47,7 @@ WRAPPERS: Final = frozenset({
 DECISIVE: Final = frozenset({
     "_STREAMS_CONTINUED", "_RECORD_SKIPPED", "_FLINK_DATA_LOST", "TASK_CORRUPTED", "_SPRING_GAVE_UP",
     "_CALL_TO_REPEAT", "_AUTHORIZATION_ABORTABLE", "_VERIFICATION_FAILED", "_CONNECT_TOLERANCE",
-    "LOG_TRUNCATION", "_LOG_TRUNCATION",
+    "LOG_TRUNCATION", "_LOG_TRUNCATION", "RETRIABLE_COMMIT_FAILED",
 })  # fmt: skip
 # Frameworks that process again what was not committed, so that a failed record is not lost.
 REPEATING: Final = (Framework.STREAMS, Framework.FLINK)

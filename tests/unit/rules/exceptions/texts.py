@@ -155,6 +155,7 @@ CONSUMERS = (
     Text("no such offset", f"{CONSUMER}OffsetOutOfRangeException: Fetch position FetchPosition{{offset=9}} is out of range for partition orders-3", "offset_out_of_range", "-", "-", "unknown"),
     Text("the log was cut", f"INFO {MEMBER}Truncation detected for partition orders-3 at offset FetchPosition{{offset=37}}, resetting offset", "log_truncation", "-", "-", "lost"),
     Text("the log was cut, to librdkafka", _code("_AUTO_OFFSET_RESET", -140, "Partition log truncation detected at offset 37: Local: Partition log truncation detected (broker 2)"), "log_truncation", "-", "-", "lost"),
+    Text("a position by the reset policy", f"INFO {MEMBER}Resetting offset for partition orders-3 to position FetchPosition{{offset=5}}.", "offset_reset", "-", "-", "unknown"),
     Text("no offset and no reset", f"{CONSUMER}NoOffsetForPartitionException: Undefined offset with no reset policy for partitions: [orders-3]", "no_committed_offset", "-", "-", "neither"),
     Text("the coordinator moved", f"INFO {MEMBER}Group coordinator b:9092 (id: 1 rack: null) is unavailable or invalid due to cause: error response NOT_COORDINATOR.", "coordinator_unavailable", "-", "-", "neither"),
     Text("a damaged batch", "org.apache.kafka.common.KafkaException: Encountered corrupt message when fetching offset 5 for topic-partition orders-3", "corrupt_record", "-", "-", "unknown"),

@@ -70,8 +70,8 @@ def _problem_row(problem: Problem) -> Row:
         "role": problem.role.value,
         "outcome": judged.event.outcome.value,
         "count": problem.count,
-        "first_at": _time(problem.first_at),
-        "last_at": _time(problem.last_at),
+        "first_at": json_time(problem.first_at),
+        "last_at": json_time(problem.last_at),
         "line": problem.first.line,
         "source": problem.first.source,
         "topic": problem.names.topic,
@@ -101,8 +101,8 @@ def transactions_row(timeline: Timeline) -> Row:
 def _state_row(state: TransactionLogged) -> Row:
     return {
         "state": state.state,
-        "at": _time(state.updated_at),
-        "started_at": _time(state.started_at),
+        "at": json_time(state.updated_at),
+        "started_at": json_time(state.started_at),
         "producer_id": state.producer_id,
         "producer_epoch": state.producer_epoch,
         "timeout_ms": state.timeout_ms,
@@ -129,5 +129,6 @@ def _unexplained_row(event: ApplicationError, text: str) -> Row:
     return {"text": text, "line": event.line, "source": event.source, "count": event.count}
 
 
-def _time(value: datetime | None) -> str | None:
+def json_time(value: datetime | None) -> str | None:
+    """Return a time as JSON has it; it is UTC."""
     return None if value is None else value.isoformat().replace("+00:00", "Z")

@@ -144,7 +144,7 @@ def _broker_lines(brokers: Reading) -> list[Row]:
 
 
 def _rows(place: tuple[str | None, int | None], events: list[LogEvent]) -> Iterator[Row]:
-    from service.cli.sequence.other_lines import by_time, other_line_rows  # noqa: PLC0415 - see above
+    from service.views.other_lines import by_time, other_line_rows  # noqa: PLC0415 - see above
 
     topic, partition = place
     (command,) = commands([Next.LOSS], Names(topic=topic, partition=partition))

@@ -24,7 +24,6 @@ from service.cli.sequence import tables
 from service.cli.sequence.client_lines import ClientLines
 from service.cli.sequence.input_logs import InputLog, controllers_of, describe_no_change
 from service.cli.sequence.leader_changes import check_after, describe_changes, find_bad_change
-from service.cli.sequence.other_lines import other_line_rows
 from service.cli.sequence.pasted import Pasted, PastedEvent
 from service.cli.sequence.wrapped import unwrap
 from service.cli.terminal.exit_codes import ExitCode
@@ -33,6 +32,7 @@ from service.cli.terminal.words import json_time, printable
 from service.runtime import clock
 from service.views import sequences as models
 from service.views.model import Row
+from service.views.other_lines import other_line_rows
 
 BROKERS: Final = "--bootstrap-servers HOST:PORT"
 BROKERS_OF_KAFKA: Final = "--bootstrap-server HOST:PORT"

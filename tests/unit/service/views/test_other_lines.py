@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.cli.sequence.other_lines import WORDS
+from service.views.other_lines import WORDS
 from tests.unit.service.cli.sequence.given import TOPIC_ID, reading, rejected
 
 AT = "[2026-11-21 12:00:05,000]"

@@ -21,7 +21,7 @@ from rules.facts.broker_log import (
     WatermarkWentBack,
 )
 from rules.loss.summary import offsets
-from service.cli.terminal.words import json_time
+from service.views.explained import json_time
 from service.views.model import Row
 
 WORDS: Final = {

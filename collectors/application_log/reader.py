@@ -127,6 +127,7 @@ class Reader:
     def _take(self, line: bytes, name: str | None) -> Iterator[ApplicationEvent]:
         record = self._open.get(name)
         if _FRAME.match(line):
+            self.kafka_lines += b"org.apache.kafka." in line
             if record is not None:
                 record.add_frame(line)
             return

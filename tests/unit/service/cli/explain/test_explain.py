@@ -104,13 +104,14 @@ def test_nothing_is_folded_for_programs(
         ("java.net.ConnectException: Connection refused", 13, "nothing of Kafka"),
         (UNKNOWN, 1, "could not be explained"),
         ("INFO [Producer clientId=p-1] Instantiated an idempotent producer.", 1, "no error that is known"),
+        ("\tat org.apache.kafka.clients.producer.KafkaProducer.send(KafkaProducer.java:1)", 1, "no error that is known"),
         ("", 2, "nothing to explain"),
         (" \n", 13, "nothing of Kafka"),
         (b"\x00\x01\x02\xff" * 1000, 13, "zero bytes"),
         (b"\x00\x01\n" + FENCED.encode("utf-16"), 0, "zero bytes"),
         (gzip.compress(FENCED.encode()), 2, "tidemark explain -"),
     ],
-    ids=["not Kafka's", "unknown", "ordinary", "empty", "blank", "binary", "UTF-16", "compressed"],
+    ids=["not Kafka's", "unknown", "ordinary", "frames alone", "empty", "blank", "binary", "UTF-16", "compressed"],
 )  # fmt: skip
 def test_ends(
     text: str | bytes, code: int, remark: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

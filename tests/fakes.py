@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
 from rules.errors import StoreError, UnreachableError
+from rules.exceptions.problems import Problem, ProblemId
 from rules.facts.broker_log import LogSource
 from rules.facts.snapshot import Snapshot
 from rules.open_findings import Change, Identity, Step, apply_changes
@@ -22,6 +23,10 @@ from service.observe.feeds import Fed
 from service.storage.alerting.alerts import with_evidence
 from service.storage.alerting.pending_requests import NO_PENDING_REQUESTS
 from service.storage.findings.findings import OPEN_STEPS
+from service.storage.formats.application_errors import FORMAT as PROBLEM_FORMAT
+from service.storage.formats.application_errors import decode as decode_problem
+from service.storage.formats.application_errors import encode as encode_problem
+from service.storage.rounds.application_errors import KnownProblems, ProblemTurn
 from service.storage.rounds.clusters import ClusterKey, RoundId
 from service.storage.rounds.inbox import (
     KnownDelivery,
@@ -266,3 +271,44 @@ class _MemoryTurn:
 
     def add(self, new: NewDelivery) -> None:
         self.added.append(new)
+
+
+@dataclass
+class MemoryProblems:
+    """Keeps problems as the database does, in its format; `fails` is raised by every call while it is set."""
+
+    fails: StoreError | None = None
+    rows: dict[ProblemId, str] = field(default_factory=dict)
+
+    def load(self, since: datetime) -> Sequence[Problem]:
+        """Return those that were seen since a time."""
+        self._call()
+        problems = (decode_problem(content, PROBLEM_FORMAT) for content in self.rows.values())
+        return [problem for problem in problems if problem.last_seen >= since]
+
+    @contextmanager
+    def turn(self) -> Iterator[ProblemTurn]:
+        """Keep what is saved if the turn ends well."""
+        self._call()
+        turn = _ProblemTurn(
+            {problem.id: problem for problem in self.load(datetime.min.replace(tzinfo=UTC))}
+        )
+        yield turn
+        self.rows |= {problem.id: encode_problem(problem) for problem in turn.saved}
+
+    def _call(self) -> None:
+        if self.fails is not None:
+            raise self.fails
+
+
+class _ProblemTurn:
+    def __init__(self, stored: Mapping[ProblemId, Problem]) -> None:
+        self._stored = stored
+        self.saved: list[Problem] = []
+
+    def known(self, ids: Collection[ProblemId], since: datetime) -> KnownProblems:
+        recent = {key: each for key, each in self._stored.items() if each.last_seen >= since}
+        return KnownProblems({key: recent[key] for key in ids if key in recent}, len(recent))
+
+    def save(self, problems: Sequence[Problem]) -> None:
+        self.saved += problems

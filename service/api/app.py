@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from rules.errors import StoreError
 from service.api.alerts.routes import alerts_router
+from service.api.application_errors.routes import application_errors_router
 from service.api.audit.routes import audit_router
 from service.api.baselines.routes import baselines_router
 from service.api.clusters.clusters import clusters_router
@@ -99,6 +100,7 @@ def _api(sources: Sources) -> APIRouter:
         losses_router(sources, open_list),
         sequences_router(sources),
         record_errors_router(sources),
+        application_errors_router(sources),
         findings_router(sources, open_list),
         alerts_router(sources),
         silences_router(sources),

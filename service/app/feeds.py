@@ -1,4 +1,4 @@
-"""Builds what is read beside the cluster: brokers' log files, and the metrics of brokers and clients."""
+"""Builds what is read beside the cluster: logs of brokers and of applications, metrics of brokers and clients."""
 
 from __future__ import annotations
 
@@ -10,14 +10,18 @@ from collectors.scrapes.listing import EndpointLists
 from collectors.scrapes.scraping import HttpScraper, Limits, addresses_of, tls_context
 from rules.facts.identity import BrokerId
 from rules.facts.scrapes import EndpointKind
+from service.observe.application_errors import ApplicationErrors
+from service.observe.line_rate import LineRate, RateLimits
 from service.observe.log_files import LogFiles
 from service.observe.scrape_watch import ScrapePace, ScrapeWatch
 from service.runtime.clock import monotonic, utc_now
 from service.runtime.log import Log
 from service.runtime.threads import OneAtATime, in_thread
-from service.settings import BrokerLogSettings, LogFileSettings, ScrapeSettings
+from service.settings import BrokerLogSettings, LogFileSettings, ScrapeSettings, Settings
 from service.settings.scrapes import read_broker_ids
 from service.settings.values import parted
+from service.storage.rounds.application_errors import StoredApplicationErrors
+from service.storage.rounds.store import PostgresStore
 
 
 def log_files(settings: BrokerLogSettings) -> LogFiles:
@@ -26,6 +30,24 @@ def log_files(settings: BrokerLogSettings) -> LogFiles:
     tail = LogTail(Disk(), sources, monotonic=monotonic, read_existing=settings.read_existing)
     names = [source.name for source in sources]
     return LogFiles(tail, names, in_time=OneAtATime("log_files").call)
+
+
+def application_errors(
+    settings: Settings, store: PostgresStore, stop: asyncio.Event, log: Log
+) -> ApplicationErrors:
+    """Build what takes log lines of applications; nothing is loaded yet."""
+    own = settings.application_logs
+    limits = RateLimits(
+        of_all=own.max_lines_per_minute, of_sender=own.max_lines_per_minute_of_sender
+    )
+    return ApplicationErrors(
+        StoredApplicationErrors(lambda: store.engine, settings.kafka.name),
+        LineRate(limits, monotonic),
+        max_problems=own.max_problems,
+        utc_now=utc_now,
+        stop=stop,
+        log=log,
+    )
 
 
 def _source(file: LogFileSettings) -> TailSource:

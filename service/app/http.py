@@ -9,7 +9,13 @@ from service.api.app import create_app
 from service.api.core.admin_services import AdminServices
 from service.api.core.answers import ANSWER_SECONDS, ANSWERS_AT_ONCE, Answers
 from service.api.core.few_at_once import FewAtOnce
-from service.api.core.ports import Inbox, MeasuredHistory, PastOffsets, Sources
+from service.api.core.ports import (
+    ApplicationErrorLog,
+    Inbox,
+    MeasuredHistory,
+    PastOffsets,
+    Sources,
+)
 from service.api.core.rights import Tokens
 from service.api.core.server import HttpServer, connection_limit, is_loopback
 from service.metrics.exposition import Exposition
@@ -35,6 +41,7 @@ def make_http_server(  # noqa: PLR0913 - each by its name
     measured: MeasuredHistory | None,
     past: PastOffsets | None = None,
     inbox: Inbox,
+    application_errors: ApplicationErrorLog,
     admin: AdminServices,
     log: Log,
 ) -> HttpServer:
@@ -62,6 +69,7 @@ def make_http_server(  # noqa: PLR0913 - each by its name
             past=past,
             in_history=FewAtOnce(in_thread, 1, what="history"),
             inbox=inbox,
+            application_errors=application_errors,
             ingesting=FewAtOnce(in_thread, 1, seconds=INGEST_SECONDS, rests=True),
             admin=admin,
         ),

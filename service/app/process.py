@@ -26,7 +26,7 @@ from service.app.alerting import (
 )
 from service.app.baseline_bands import baseline_band_watch
 from service.app.cluster import cluster_reader
-from service.app.feeds import log_files, scrape_watch
+from service.app.feeds import application_errors, log_files, scrape_watch
 from service.app.history import (
     history_jobs,
     make_history,
@@ -47,6 +47,7 @@ from service.jobs.baseline_bands import BaselineBandWatch
 from service.metrics.baseline_bands import BaselineBands
 from service.metrics.exposition import Exposition
 from service.metrics.process import process_stats, seldom_collected
+from service.observe.application_errors import ApplicationErrors
 from service.observe.cluster_reader import ClusterReader, Scope
 from service.observe.log_files import LogFiles
 from service.observe.log_inbox import LogInbox
@@ -92,6 +93,7 @@ class _Base:
     jobs: JobParts
     bands: BaselineBandWatch | None  # None: no series are chosen
     inbox: LogInbox
+    application_errors: ApplicationErrors
     log_files: LogFiles
     latest: Latest
     exposition: Exposition
@@ -153,6 +155,7 @@ def _parts(base: _Base, listener: socket.socket) -> Parts:
             Task(name="at_risk_observations", run=base.risk.run),
             *_optional_tasks(base),
             Task(name="time_lag", run=base.ends.run),
+            Task(name="application_errors", run=base.application_errors.run),
             Task(name="alert_groups", run=ReportingLoop(pipeline, stop=base.stop).run),
             delivering.upkeep_task,
         ],
@@ -176,6 +179,7 @@ def _http_server(base: _Base, listener: socket.socket, delivering: Delivering) -
         measured=measured_history(base.settings),
         past=past_offsets(base.settings),
         inbox=base.inbox,
+        application_errors=base.application_errors,
         admin=make_admin_services(
             lambda: base.store.engine,
             base.settings.kafka.name,
@@ -228,6 +232,7 @@ def _base(settings: Settings, stream: TextIO, config_file: Path | None) -> _Base
             utc_now=utc_now,
             in_time=OneAtATime("log_inbox").call,
         ),
+        application_errors=application_errors(settings, store, stop, log),
         log_files=log_files(settings.broker_logs),
         latest=Latest(_first_state(settings), monotonic=monotonic),
         exposition=Exposition(settings.metrics.limits()),

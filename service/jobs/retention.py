@@ -25,6 +25,7 @@ AGREED_AGO: Final = DAY
 # Not settings. Bodies may contain more than the rows, and are of no use for long.
 KEPT: Final[Mapping[Kind, timedelta]] = {
     Kind.BODIES: DAY,
+    Kind.APPLICATION_ERRORS: DAY,  # since they were last seen, as ended sequence events
     Kind.IDEMPOTENCY: DAY,  # as the API promises
     Kind.DELIVERIES: 30 * DAY,
     Kind.ALERTS: 30 * DAY,  # since they ended

@@ -48,6 +48,9 @@ class Event(StrEnum):
     PART_FAILED = "part_failed"  # a rule, say: the others go on
     BASELINE_RUNS_OFF = "baseline_runs_not_made"  # what they need is not installed
     BASELINES_NOT_LOADED = "baselines_not_loaded"  # nothing new is judged by them until they are
+    APPLICATION_ERRORS_AWAY = (
+        "application_errors_not_read"  # those of an earlier process are not shown
+    )
     BASELINE_BANDS_AWAY = "baseline_bands_not_read"  # those read last hold for half an hour
     HISTORY_AWAY = "history_not_kept"  # rounds or hours could not be written
     HISTORY_BACK = "history_kept_again"

@@ -2,6 +2,7 @@
 
 from service.runtime.secret_files import MAX_SECRET_BYTES, secret_from
 from service.settings.alerting import AlertingSettings
+from service.settings.application_logs import ApplicationLogSettings
 from service.settings.broker_logs import BrokerLogSettings, LogFileSettings
 from service.settings.entries import entries
 from service.settings.groups import HttpSettings, KafkaSettings, LogFormat, LogLevel, Settings
@@ -18,6 +19,7 @@ from service.settings.sources import (
 __all__ = [
     "MAX_SECRET_BYTES",
     "AlertingSettings",
+    "ApplicationLogSettings",
     "BrokerLogSettings",
     "HistorySettings",
     "HttpSettings",

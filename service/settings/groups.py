@@ -17,6 +17,7 @@ from rules.baseline.series import Metric
 from rules.errors import SettingsError
 from service.metrics.selection import DEFAULT_MAX_SERIES, NamePatterns, SeriesLimits
 from service.settings.alerting import AlertingSettings
+from service.settings.application_logs import ApplicationLogSettings
 from service.settings.broker_logs import BrokerLogSettings
 from service.settings.history import HistorySettings
 from service.settings.lag import LagSettings
@@ -292,6 +293,7 @@ class Settings(Group):
     http: HttpSettings = HttpSettings()
     metrics: MetricsSettings = MetricsSettings()
     broker_logs: BrokerLogSettings = BrokerLogSettings()
+    application_logs: ApplicationLogSettings = ApplicationLogSettings()
     scrapes: ScrapeSettings = ScrapeSettings()
     alerting: AlertingSettings = AlertingSettings()
     history: HistorySettings = HistorySettings()

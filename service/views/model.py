@@ -57,6 +57,13 @@ class _Attributes:
         return self._fields[name] if name in self._fields else getattr(self._value, name)
 
 
+class PartitionName(Model):
+    """A partition."""
+
+    topic: str
+    partition: int
+
+
 class FindingState(StrEnum):
     """Whether a finding is still open."""
 

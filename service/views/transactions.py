@@ -8,13 +8,16 @@ from typing import Annotated, Final
 
 from pydantic import AliasPath, Field
 
+from rules.exceptions.known_producers import producer_of_transaction
+from rules.exceptions.problems import Problem
 from rules.facts.transaction_unknown import UnknownReason
 from rules.facts.transactions import IdVisibility, TransactionState
 from rules.transactions.blocked import SHOWN as GROUPS_SHOWN
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import ListedTransaction, Listing, Place
 from rules.transactions.next_steps import next_step
-from service.views.model import Milliseconds, Model, Row
+from service.views.application_errors import RelatedErrors, related_errors
+from service.views.model import Milliseconds, Model, PartitionName, Row
 
 PLACES_SHOWN: Final = 100  # partitions of one transaction
 GAPS_SHOWN: Final = 100
@@ -27,13 +30,6 @@ class BlockedGroup(Model):
     is_waiting: Annotated[bool, Field(description="It has read up to the transaction")]
     lag_before_transaction: Annotated[int, Field(description="Offsets before the transaction")]
     blocked_offsets: Annotated[int, Field(description="From its first one to the high watermark")]
-
-
-class PartitionName(Model):
-    """A partition."""
-
-    topic: str
-    partition: int
 
 
 class TransactionPartition(Model):
@@ -86,6 +82,7 @@ class Transaction(_OfCoordinator):
     next_step: Annotated[str, Field(description="What happens next, and what to do about it")]
     repair: str | None
     """The command that aborts a hanging transaction"""
+    application_errors: RelatedErrors = None
 
 
 class DescribedTransaction(_OfCoordinator):
@@ -113,10 +110,17 @@ def transaction_rows(listing: Listing, entries: Iterable[ListedTransaction]) -> 
     return [open_transaction(listing, entry).to_row() for entry in entries]
 
 
-def open_transaction(listing: Listing, entry: ListedTransaction) -> Transaction:
-    """Return one entry of the list, with the first of its partitions and of the groups there."""
+def open_transaction(
+    listing: Listing, entry: ListedTransaction, problems: Iterable[Problem] | None = None
+) -> Transaction:
+    """Return one entry of the list, with the first of its partitions and of the groups there.
+
+    `problems` are what applications logged; None: not queried.
+    """
+    errors = None if problems is None else related_errors(problems, producer_of_transaction(entry))
     return Transaction.of(
         entry,
+        application_errors=errors,
         running_ms=entry.running(listing.view.now),
         partitions=[_partition(listing, place) for place in entry.places[:PLACES_SHOWN]],
         next_step=next_step(entry.class_, entry.unknown_reason),

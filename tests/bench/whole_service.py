@@ -38,7 +38,7 @@ from service.storage.rounds.inbox import StoredInbox
 from service.storage.rounds.store import PostgresStore
 from tests.bench.large import INTERVAL_SECONDS, TITLE, moving, stuck
 from tests.bench.memory import weighed
-from tests.unit.service.api.given import NoJobs
+from tests.unit.service.api.given import FakeErrors, NoJobs
 
 ROUNDS: Final = 500
 SCRAPE_EVERY: Final = 10
@@ -132,6 +132,7 @@ def build(
         store=store,
         measured=None,
         inbox=inbox,
+        application_errors=FakeErrors(),
         admin=make_admin_services(lambda: store.engine, NAME, jobs=NoJobs()),
         log=make_log(LineWriter(sys.stderr), as_json=True, level="info"),
     )

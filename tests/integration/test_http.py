@@ -108,6 +108,7 @@ def test_the_settings_may_require_a_token_on_the_loopback_interface(
         store=PostgresStore(away),
         measured=None,
         inbox=world.inbox,
+        application_errors=world.errors,
         admin=away_admin(),
         log=make_log(LineWriter(io.StringIO()), as_json=True, level="info"),
     )

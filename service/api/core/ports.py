@@ -1,6 +1,6 @@
 """What the HTTP API needs from the rest of the service; nothing here queries Kafka.
 
-Only `History`, `Inbox`, `TokenChecker` and `AdminServices` query a database, all through
+Only `History`, `Inbox`, `ApplicationErrorLog`, `TokenChecker` and `AdminServices` query a database, all through
 `FewAtOnce`.
 """
 
@@ -17,6 +17,7 @@ from service.api.core.few_at_once import InThread
 from service.history.past_offsets import PastRound
 from service.history.reading import MeasuredSamples
 from service.metrics.exposition import Exposition
+from service.observe.application_errors import KnownErrors, Limited, LineCounts
 from service.observe.log_submissions import Delivery, Rejection
 from service.rounds.latest import Latest, ServiceState
 from service.storage.findings.findings import StoredTransition
@@ -80,6 +81,17 @@ class Inbox(Protocol):
         """Store a delivery or return why it is rejected; StoreError while the database is away."""
 
 
+class ApplicationErrorLog(Protocol):
+    """Errors in log lines of applications; reading them needs no database."""
+
+    @property
+    def known(self) -> KnownErrors:
+        """Return the problems of the last day."""
+
+    def accept(self, delivery: Delivery, sender: str, /) -> LineCounts | Limited:
+        """Store the errors of a delivery, or return that too much comes; StoreError while the database is away."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """The sources of all answers."""
@@ -94,7 +106,8 @@ class Sources:
     measured: MeasuredHistory | None  # None: history is turned off
     in_history: InThread  # calls of `measured`, one at a time: a store may hang
     inbox: Inbox
-    # Calls of `inbox`, one at a time: they are serialised by the database anyway, and a decoded body
+    application_errors: ApplicationErrorLog
+    # Calls of both, one at a time: they are serialised by the database anyway, and a decoded body
     # is many times its size.
     ingesting: InThread
     past: PastOffsets | None = None  # the same; its calls are among those of `in_history`

@@ -1,6 +1,6 @@
 """Turns the body of a request into log lines, stream by stream.
 
-Parameters of the query hold for all lines; otherwise a record's own fields name its source.
+Whose lines they are, and where a JSON record has its line, depends on the endpoint: its `Reading` says that.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final
 
-from rules.facts.identity import BrokerId
 from service.api.core.problems import ProblemError
 from service.api.ingest.json_body import Records
 from service.api.ingest.push import push_of
-from service.api.ingest.query import MAX_BROKER_ID, IngestQuery, is_name
+from service.api.ingest.query import TimeZoneQuery, is_name
 from service.api.ingest.unpacking import MAX_UNPACKED, SnappyError, too_large, unpack, unsnap
 from service.observe.log_submissions import Delivery, Stream
 
@@ -27,14 +26,24 @@ SNAPPY: Final = frozenset({"", "snappy"})
 JSON: Final = frozenset({"application/json", "application/x-ndjson", "application/ndjson"})
 ASCII_LIKE: Final = frozenset({"", "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1"})
 LINE_FIELDS: Final = ("message", "log", "line")  # Vector's, Fluent Bit's, and a plain word
-SOURCE_FIELDS: Final = ("source", "pod")  # before the host, which may be a node with many pods
-HOST_FIELDS: Final = ("host", "instance")
 STREAMS_OF_DOCKER: Final = frozenset({"stdout", "stderr"})  # which it names `source`
 FILE_FIELDS: Final = ("file", "filename")
 UNNAMED: Final = "http"
 
 Lines = dict[Stream, list[bytes]]
 Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How an endpoint reads a request with one query."""
+
+    query: TimeZoneQuery
+    # The stream that a record's fields name, or the labels of a stream of Loki; ValueError: they cannot be used.
+    stream: Callable[[Fields], Stream]
+    # The line of a JSON record; ValueError: it has none.
+    text: Callable[[Fields], str]
+    max_streams: int = MAX_STREAMS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +53,7 @@ class Sent:
     body: bytes
     content_type: str
     content_encoding: str
-    query: IngestQuery
+    reading: Reading
     key: str | None
 
     @property
@@ -68,14 +77,14 @@ def delivery_of(sent: Sent) -> Delivery:
     read = _reader_of(sent)
     body = _unpack(sent)
     return Delivery(
-        lines=read(body, sent.query),
-        zone=sent.query.zone,
+        lines=read(body, sent.reading),
+        zone=sent.reading.query.zone,
         digest=_digest(body, sent),
         key=sent.key,
     )
 
 
-def _reader_of(sent: Sent) -> Callable[[bytes, IngestQuery], Lines]:
+def _reader_of(sent: Sent) -> Callable[[bytes, Reading], Lines]:
     if sent.media_type in JSON:
         return _of_json
     if sent.media_type == PUSH:
@@ -107,31 +116,31 @@ def _unpack(sent: Sent) -> bytes:
 
 def _digest(body: bytes, sent: Sent) -> str:
     """Return a digest of the request, which the same text for another broker does not share."""
-    digest = hashlib.sha256(f"{sent.media_type}\n{sent.query.model_dump_json()}\n".encode())
+    digest = hashlib.sha256(f"{sent.media_type}\n{sent.reading.query.model_dump_json()}\n".encode())
     digest.update(body)
     return digest.hexdigest()
 
 
-def _of_text(body: bytes, query: IngestQuery) -> Lines:
+def _of_text(body: bytes, reading: Reading) -> Lines:
     count = body.count(b"\n") + (not body.endswith(b"\n") and bool(body))
     if count > MAX_LINES:
         raise _too_many_lines()
-    return {_stream(query, {}): _split(body)} if count else {}
+    return {reading.stream({}): _split(body)} if count else {}
 
 
-def _of_json(body: bytes, query: IngestQuery) -> Lines:
-    records, gathered = Records(body), _Gathered(query)
+def _of_json(body: bytes, reading: Reading) -> Lines:
+    records, gathered = Records(body), _Gathered(reading)
     for place, record in records:
         try:
-            for fields, text in _texts(record):
+            for fields, text in _texts(record, reading):
                 gathered.add(fields, text.encode("utf-8", "replace"))
         except ValueError as exc:
             raise records.bad(place, str(exc)) from exc
     return gathered.lines
 
 
-def _of_push(body: bytes, query: IngestQuery) -> Lines:
-    gathered = _Gathered(query)
+def _of_push(body: bytes, reading: Reading) -> Lines:
+    gathered = _Gathered(reading)
     try:
         for labels, line in push_of(body):
             gathered.add(labels, line)
@@ -143,8 +152,8 @@ def _of_push(body: bytes, query: IngestQuery) -> Lines:
 class _Gathered:
     """Lines of a request, stream by stream."""
 
-    def __init__(self, query: IngestQuery) -> None:
-        self._query = query
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
         self._left = MAX_LINES
         self.lines: Lines = {}
 
@@ -159,9 +168,10 @@ class _Gathered:
         self._left -= len(split)
         if self._left < 0:
             raise _too_many_lines()
-        self.lines.setdefault(_stream(self._query, fields), []).extend(split)
-        if len(self.lines) > MAX_STREAMS:
-            raise ValueError(f"a request may name {MAX_STREAMS} sources")
+        self.lines.setdefault(self._reading.stream(fields), []).extend(split)
+        most = self._reading.max_streams
+        if len(self.lines) > most:
+            raise ValueError(f"a request may name {most} sources")
 
 
 def _split(text: bytes) -> list[bytes]:
@@ -169,7 +179,7 @@ def _split(text: bytes) -> list[bytes]:
     return text.removesuffix(b"\n").split(b"\n")
 
 
-def _texts(record: Fields) -> Iterator[tuple[Fields, str]]:
+def _texts(record: Fields, reading: Reading) -> Iterator[tuple[Fields, str]]:
     """Yield the texts of a record, each with its fields.
 
     Raises:
@@ -177,12 +187,20 @@ def _texts(record: Fields) -> Iterator[tuple[Fields, str]]:
     """
     if "streams" in record:
         yield from _of_loki(record["streams"])
-        return
-    for name in LINE_FIELDS:
-        if isinstance(record.get(name), str):
-            yield record, record[name]
-            return
-    raise ValueError(f"the record has no text named {', '.join(LINE_FIELDS)}")
+    else:
+        yield record, reading.text(record)
+
+
+def line_of(record: Fields) -> str:
+    """Return the line in a record.
+
+    Raises:
+        ValueError: it has none.
+    """
+    text = next((record[name] for name in LINE_FIELDS if isinstance(record.get(name), str)), None)
+    if text is None:
+        raise ValueError(f"the record has no text named {', '.join(LINE_FIELDS)}")
+    return str(text)
 
 
 def _of_loki(streams: object) -> Iterator[tuple[Fields, str]]:
@@ -203,34 +221,7 @@ def _listed(value: object) -> Iterable[object]:
     return value
 
 
-def _stream(query: IngestQuery, fields: Fields) -> Stream:
-    broker_id = query.broker_id if query.broker_id is not None else _broker_id(fields)
-    unnamed = UNNAMED if broker_id is None else f"broker-{broker_id}"
-    return Stream(
-        source=query.source or _source(fields) or unnamed,
-        broker_id=None if broker_id is None else BrokerId(broker_id),
-        file=_first(fields, FILE_FIELDS),
-    )
-
-
-def _source(fields: Fields) -> str | None:
-    about_pod = fields.get("kubernetes")  # by Fluent Bit's filter and Vector's source
-    pod = _first(about_pod, ("pod_name",)) if isinstance(about_pod, dict) else None
-    return _first(fields, SOURCE_FIELDS) or pod or _first(fields, HOST_FIELDS)
-
-
-def _broker_id(fields: Fields) -> int | None:
-    value = fields.get("broker_id")
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 10:
-        value = int(value)
-    if value is None or value == "":
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_BROKER_ID:
-        raise ValueError("broker_id is not a valid broker id")
-    return value
-
-
-def _first(fields: Fields, names: Iterable[str]) -> str | None:
+def first_name(fields: Fields, names: Iterable[str]) -> str | None:
     """Return the first of some fields that can name a source."""
     for name in names:
         value = fields.get(name)

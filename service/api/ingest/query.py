@@ -1,4 +1,4 @@
-"""Query parameters of a submission of log lines."""
+"""Query parameters of submissions of log lines."""
 
 from __future__ import annotations
 
@@ -34,13 +34,9 @@ def _in_zone(text: str) -> str:
     return text
 
 
-class IngestQuery(NoQuery):
-    """Origin of the log lines; records may name what is not given here."""
+class TimeZoneQuery(NoQuery):
+    """The zone of the lines' times."""
 
-    source: Annotated[str | None, AfterValidator(_named), Field(examples=["broker-1"])] = None
-    """Source of the lines, one per broker. Default: the one that a record names, else its broker"""
-    broker_id: Annotated[int | None, Field(ge=0, le=MAX_BROKER_ID)] = None
-    """The broker, where lines do not name it"""
     time_zone: Annotated[
         str, AfterValidator(_in_zone), Field(max_length=100, examples=["Europe/Berlin"])
     ] = "UTC"
@@ -50,3 +46,19 @@ class IngestQuery(NoQuery):
     def zone(self) -> tzinfo:
         """Return the zone of the lines' times."""
         return zone_of(self.time_zone)
+
+
+class IngestQuery(TimeZoneQuery):
+    """Origin of the log lines; records may name what is not given here."""
+
+    source: Annotated[str | None, AfterValidator(_named), Field(examples=["broker-1"])] = None
+    """Source of the lines, one per broker. Default: the one that a record names, else its broker"""
+    broker_id: Annotated[int | None, Field(ge=0, le=MAX_BROKER_ID)] = None
+    """The broker, where lines do not name it"""
+
+
+class ApplicationQuery(TimeZoneQuery):
+    """Origin of the log lines of an application; records may name what is not given here."""
+
+    application: Annotated[str | None, AfterValidator(_named), Field(examples=["payments"])] = None
+    """Name of the application. Default: the one that a line or a record names"""

@@ -11,6 +11,8 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
+from rules.exceptions.known_producers import producer_of_episode
+from rules.exceptions.problems import Problem
 from rules.facts.episodes import Episode, SequenceMemory
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.facts.suspicions import SuspicionMemory
@@ -29,6 +31,7 @@ from service.api.core.queries import (
 from service.api.core.stamps import stamp, view_of
 from service.rounds.latest import ServiceState
 from service.rounds.persistence import PersistenceState
+from service.views.application_errors import RelatedErrors, related_errors
 from service.views.sequences import LeaderChange, RejectedBatch, SequenceEvent, sequence_event
 from service.views.suspicions import SuspicionRow, suspicion_row
 
@@ -50,7 +53,7 @@ class SequencePage(Paged[SequenceEvent], use_attribute_docstrings=True):
 
 
 class SequenceDetail(Stamped):
-    """An event with its distinct rejections, and the leader changes that it was held against."""
+    """An event with its distinct rejections, the leader changes that it was held against, and what applications logged."""
 
     sequence: SequenceEvent
     lines: list[RejectedBatch]
@@ -58,6 +61,7 @@ class SequenceDetail(Stamped):
     changes: list[LeaderChange]
     log_is_read: bool
     storage: PersistenceState
+    application_errors: RelatedErrors
 
 
 class SequenceQuery(PageQuery):
@@ -107,17 +111,20 @@ def sequences_router(sources: Sources) -> APIRouter:
             next((episode for episode in episodes if episode.id == sequence_id), None),
             "there is no such event, or it ended more than a day ago",
         )
-        return await sources.answers.render(lambda: _detail(state, sequence))
+        problems = sources.application_errors.known.problems
+        return await sources.answers.render(lambda: _detail(state, sequence, problems))
 
     return router
 
 
-def _detail(state: ServiceState, sequence: Episode) -> SequenceDetail:
+def _detail(state: ServiceState, sequence: Episode, problems: Iterable[Problem]) -> SequenceDetail:
+    transactions = view_of(state).snapshot.transactions.by_producer()
     return SequenceDetail(
         **_of_observation(state),
         sequence=sequence_event(sequence),
         lines=[RejectedBatch.of(rejection) for rejection in sequence.rejections],
         changes=[LeaderChange.of(change) for change in sequence.changes],
+        application_errors=related_errors(problems, producer_of_episode(sequence, transactions)),
     )
 
 

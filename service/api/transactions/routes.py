@@ -6,12 +6,13 @@ event loop. An entry whose class changes between two pages may be on both or on 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
+from rules.exceptions.problems import Problem
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import ListedTransaction, Listing, listing
 from service.api.core.gaps import Gap, gap_of
@@ -54,12 +55,12 @@ def transactions_router(sources: Sources) -> APIRouter:
         """Return open transactions, the worst first; filters show what is known to match."""
         state = sources.state
         after = decode_cursor(query.cursor, NAME, int, int, str, int, str, int, int)
-        view = view_of(state)
+        view, problems = view_of(state), sources.application_errors.known.problems
 
         def answer() -> TransactionPage:
             entries = listings.of(view)
             gaps = [gap_of(state, gap) for gap in entries.gaps[:GAPS_SHOWN]]
-            page = _page(entries, query, after)
+            page = _page(entries, query, after, problems)
             fields = {**stamp(state), **paging.page(NAME, page), "gaps": gaps}
             return TransactionPage.of(entries, gap_count=len(entries.gaps), **fields)
 
@@ -68,10 +69,12 @@ def transactions_router(sources: Sources) -> APIRouter:
     return router
 
 
-def _page(entries: Listing, query: TransactionQuery, after: Key | None) -> Page[Transaction]:
+def _page(
+    entries: Listing, query: TransactionQuery, after: Key | None, problems: Sequence[Problem]
+) -> Page[Transaction]:
     shown = select_transactions(entries, query)
     page = page_of(shown, lambda entry: entry.order, after=after, limit=query.limit)
-    return Page([open_transaction(entries, entry) for entry in page.items], page.last)
+    return Page([open_transaction(entries, entry, problems) for entry in page.items], page.last)
 
 
 def select_transactions(

@@ -29,6 +29,7 @@ class Kind(StrEnum):
     FINDINGS = "findings"
     LOG_LINES = "log_lines"
     LOG_STREAMS = "log_streams"
+    APPLICATION_ERRORS = "application_errors"
     ALERT_STEPS = "alert_steps"
     ALERTS = "alerts"
     BODIES = "bodies"
@@ -106,6 +107,7 @@ STATEMENTS: Final[Mapping[Kind, str]] = {
     # Of clusters that are no longer watched; what rounds have read is removed within hours (`inbox`).
     Kind.LOG_LINES: _delete("log_inbox", "received_at", own=BY_NAME),
     Kind.LOG_STREAMS: _delete("log_stream", "updated_at", own=ONLY_UNKEPT, key="ctid"),
+    Kind.APPLICATION_ERRORS: _delete("application_error", "last_seen", own=BY_NAME, key="ctid"),
     Kind.ALERT_STEPS: _delete("alert_step", "at", own=_of("alert", "alert")),
     Kind.ALERTS: _delete("alert", "resolved_at", own=BY_ROW_ID, besides="state = 'resolved'"),
     Kind.BODIES: _statement("outbox", "done_at", NO_BODY, own=BY_ROW_ID, besides=SENT_BODIES),

@@ -149,6 +149,17 @@ LOG_STREAM: Final = Table(
     Column("updated_at", TIME, nullable=False),
 )
 
+APPLICATION_ERROR: Final = Table(
+    "application_error",
+    METADATA,
+    Column("cluster", Text, primary_key=True),  # its configured name
+    Column("id", Text, primary_key=True),  # of a problem, by all that tells it from others
+    Column("last_seen", TIME, nullable=False),
+    Column("format", SmallInteger, nullable=False),
+    Column("content", Text, nullable=False),  # JSON; not JSONB, which rejects NUL
+    Index(None, "last_seen"),  # for retention
+)
+
 # Of baselines. Outcomes, reasons and profiles are the words of `rules.baseline.blocks`. An element of an
 # array is NaN where a slot has no known value; a single number is null then.
 PARTITION_PREFIX: Final = "baselines_run_"  # of the tables that hold one run each

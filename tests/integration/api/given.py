@@ -89,6 +89,7 @@ class Api:
             measured=self.measured,
             in_history=at_once,
             inbox=world.inbox,
+            application_errors=world.errors,
             ingesting=at_once,
             admin=self._admin(),
         )

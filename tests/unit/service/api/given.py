@@ -28,6 +28,7 @@ from service.api.page import api_page
 from service.app.alerting import make_admin_services
 from service.history.past_offsets import PastOffsets
 from service.metrics.exposition import Exposition
+from service.observe.application_errors import KnownErrors, Limited, LineCounts
 from service.observe.log_submissions import Delivery, Rejection
 from service.rounds.latest import Latest, RoundOutcome, ServiceState
 from service.rounds.persistence import PersistenceState, PersistenceStatus
@@ -207,6 +208,23 @@ class FakeInbox:
 
 
 @dataclass
+class FakeErrors:
+    """Takes every delivery, each line as an error, unless it is told otherwise; knows what it is given."""
+
+    known: KnownErrors = field(default_factory=lambda: KnownErrors(is_loaded=True))
+    outcome: LineCounts | Limited | None = None
+    error: StoreError | None = None
+    deliveries: list[tuple[Delivery, str]] = field(default_factory=list)
+
+    def accept(self, delivery: Delivery, sender: str) -> LineCounts | Limited:
+        if self.error is not None:
+            raise self.error
+        self.deliveries.append((delivery, sender))
+        lines = sum(map(len, delivery.lines.values()))
+        return self.outcome or LineCounts(lines=lines, errors=lines, unparsed=0)
+
+
+@dataclass
 class FakeLog:
     """Keeps what it is told."""
 
@@ -247,6 +265,7 @@ class World:
     history: FakeHistory = field(default_factory=FakeHistory)
     tokens: FakeTokens = field(default_factory=FakeTokens)
     inbox: FakeInbox = field(default_factory=FakeInbox)
+    errors: FakeErrors = field(default_factory=FakeErrors)
     log: FakeLog = field(default_factory=FakeLog)
     admin: AdminServices | None = None  # of a database that is away
     past: PastOffsets | None = None  # history is turned off
@@ -268,6 +287,7 @@ class World:
             measured=None,
             in_history=self.in_thread,
             inbox=self.inbox,
+            application_errors=self.errors,
             ingesting=self.in_thread,
             admin=self.admin or away_admin(),
             past=self.past,

@@ -41,7 +41,7 @@ def test_every_operation_names_the_scope_that_it_needs() -> None:
             needed.setdefault(scope, set()).add(operation["operationId"])
     assert needed.pop("read") > {"get_status", "list_alerts", "get_delivery", "list_jobs"}
     assert needed == {
-        "ingest": {"post_broker_log"},
+        "ingest": {"post_application_log", "post_broker_log"},
         "ack": {
             "acknowledge_alert",
             "unacknowledge_alert",

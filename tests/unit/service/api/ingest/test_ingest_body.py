@@ -11,6 +11,7 @@ import pytest
 from rules.facts.identity import BrokerId
 from service.api.core.problems import ProblemError
 from service.api.ingest.body import MAX_LINES, MAX_STREAMS, Sent, delivery_of
+from service.api.ingest.broker_body import broker_reading
 from service.api.ingest.query import IngestQuery
 from service.observe.log_submissions import Delivery, Stream
 
@@ -31,7 +32,7 @@ def sent(
         body=body.encode() if isinstance(body, str) else body,
         content_type=kind,
         content_encoding=encoding,
-        query=IngestQuery(**query),
+        reading=broker_reading(IngestQuery(**query)),
         key=key,
     )
 

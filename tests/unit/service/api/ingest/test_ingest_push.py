@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from rules.facts.identity import BrokerId
 from service.api.core.problems import ProblemError
 from service.api.ingest.body import MAX_LINES, PUSH, Sent, delivery_of
+from service.api.ingest.broker_body import broker_reading
 from service.api.ingest.push import push_of
 from service.api.ingest.query import IngestQuery
 from service.api.ingest.unpacking import MAX_UNPACKED, SnappyError, unsnap
@@ -58,7 +59,11 @@ def literal(data: bytes) -> bytes:
 
 def lines(body: bytes, *, encoding: str = "") -> dict[Stream, list[bytes]]:
     sent = Sent(
-        body=body, content_type=PUSH, content_encoding=encoding, query=IngestQuery(), key=None
+        body=body,
+        content_type=PUSH,
+        content_encoding=encoding,
+        reading=broker_reading(IngestQuery()),
+        key=None,
     )
     return {stream: list(held) for stream, held in delivery_of(sent).lines.items()}
 

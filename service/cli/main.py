@@ -64,6 +64,10 @@ class LazyGroup(click.Group):
 
     commands_by_module: ClassVar[dict[str, tuple[str, str]]] = {
         "alerts": ("service.cli.alerts.command", "Show, acknowledge and close alerts."),
+        "application-errors": (
+            "service.cli.application_errors.command",
+            "Show what applications logged about Kafka.",
+        ),
         "at": ("service.cli.past.at", "Show offsets and lags as they were at a time."),
         "audit": ("service.cli.audit", "Show who changed what, and why."),
         "backtest": (

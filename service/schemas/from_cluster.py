@@ -24,6 +24,7 @@ from service.schemas.explained import (
     Unexplained,
 )
 from service.schemas.forms import Form, compose, list_of, picked
+from service.views.application_errors import RelatedErrors
 from service.views.cluster import Broker, GroupDescription, SnapshotGap
 from service.views.doctor import Doctor
 from service.views.fencing import Fencing
@@ -194,6 +195,7 @@ FROM_CLUSTER: Final[Mapping[str, Form]] = {
         fencing=Annotated[
             list[Fencing] | None, Field(description="null: no running Tidemark was queried")
         ],
+        application_errors=RelatedErrors,
         gaps=list[SnapshotGap],
     ),
 }

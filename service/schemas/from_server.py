@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Final
 
 from service.api.alerts.models import Alert, AlertDetail
+from service.api.application_errors.routes import LoggedErrorDetail
 from service.api.audit.routes import AuditEntry
 from service.api.baselines.models import Baseline, BaselineRun, SeriesDetail
 from service.api.core.gaps import Gap
@@ -22,6 +23,7 @@ from service.api.status.status import RuleStatus, Status
 from service.cli import status
 from service.cli.incident.report import IncidentReport
 from service.schemas.forms import Form, OfServer, compose, list_of, listed, picked, reported
+from service.views.application_errors import LoggedError
 from service.views.sequences import SequenceEvent
 from service.views.suspicions import SuspicionRow
 
@@ -48,7 +50,7 @@ _SHOWN_EVENT: Final = compose(
     SequenceEvent,
     SequenceDetail,
     without=("as_of", "is_current", "sequence", "log_is_read", "storage"),
-    optional=("lines", "changes"),
+    optional=("lines", "changes", "application_errors"),
 )
 _OVERVIEW: Final = compose(
     "Overview",
@@ -71,6 +73,8 @@ FROM_SERVER: Final[Mapping[str, Form]] = {
     "alerts ls": listed("alerts", Alert),
     "alerts show": AlertDetail,
     "at": compose("At", OfServer, PastDetail),
+    "application-errors ls": listed("application_errors", LoggedError),
+    "application-errors show": LoggedErrorDetail,
     "audit": listed("audit", AuditEntry),
     "baselines ls": _RUNS | _SERIES,
     "baselines show": compose(

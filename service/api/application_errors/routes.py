@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import AwareDatetime, Field
@@ -30,7 +30,6 @@ from service.api.core.per_round import PerRound
 from service.api.core.ports import Sources
 from service.api.core.problems import existing
 from service.api.core.queries import NoParameters, PageQuery, Pattern, Word, matches
-from service.api.core.stamps import stamp_of
 from service.observe.application_errors import KnownErrors
 from service.rounds.latest import ServiceState
 from service.views.application_errors import LoggedError, logged_error
@@ -42,8 +41,6 @@ NOT_THERE: Final = "there is no such application error, or it was last seen more
 class LoggedErrorPage(Paged[LoggedError], use_attribute_docstrings=True):
     """Application errors, those last seen first."""
 
-    is_loaded: bool
-    """False: errors that an earlier process of Tidemark took may be missing"""
     rejected_lines: int
     """Lines that were over a limit since the start; their senders were told to send them again"""
 
@@ -55,7 +52,6 @@ class LoggedErrorDetail(Stamped):
     sequences: list[RelatedSequence]
     transactions: Annotated[list[RelatedTransaction], Field(description="That are open")]
     findings: Annotated[list[RelatedFinding], Field(description="That are open")]
-    is_loaded: bool
 
 
 class LoggedErrorQuery(PageQuery):
@@ -91,9 +87,8 @@ def application_errors_router(sources: Sources) -> APIRouter:
             page = page_of(chosen, _key, after=after, limit=query.limit, newest_first=True)
             items = [shown for item in page.items if (shown := logged_error(item)) is not None]
             return LoggedErrorPage(
-                **stamp_of(now),
+                **_stamp(errors, now),
                 **paging.page(NAME, Page(items, page.last)),
-                is_loaded=errors.is_loaded,
                 rejected_lines=errors.rejected_lines,
             )
 
@@ -119,6 +114,11 @@ def application_errors_router(sources: Sources) -> APIRouter:
     return router
 
 
+def _stamp(errors: KnownErrors, now: datetime) -> dict[str, Any]:
+    """Return the time of the answer; it is not current if errors of an earlier process may be missing."""
+    return {"as_of": now, "is_current": errors.is_loaded}
+
+
 def _detail(  # noqa: PLR0913, PLR0917 - what one answer is made of
     problem: Problem,
     shown: LoggedError,
@@ -128,12 +128,11 @@ def _detail(  # noqa: PLR0913, PLR0917 - what one answer is made of
     now: datetime,
 ) -> LoggedErrorDetail:
     return LoggedErrorDetail(
-        **stamp_of(now),
+        **_stamp(errors, now),
         application_error=shown,
         sequences=related_sequences(problem, state),
         transactions=[] if transactions is None else related_transactions(problem, transactions),
         findings=related_findings(problem, state),
-        is_loaded=errors.is_loaded,
     )
 
 

@@ -20,7 +20,13 @@ from service.cli.incident.lost import (
     lost_fields,
     sequence_blind_spots,
 )
-from service.cli.incident.relating import Subject, is_related, is_related_loss, subjects_of
+from service.cli.incident.relating import (
+    Subject,
+    is_related,
+    is_related_error,
+    is_related_loss,
+    subjects_of,
+)
 from service.cli.incident.report import (
     ClientOfEvent,
     Entry,
@@ -39,6 +45,8 @@ from service.cli.terminal.words import text, timestamp, timestamp_of
 MOST_ALERTS: Final = 100  # whose steps are fetched
 BLIND: Final = "observation_stale"
 UNSHOWN: Final = ("alertname", "severity", "cluster", "topic_id", "incident")  # labels
+HARMLESS: Final = "harmless"  # the client deals with it by itself
+ERROR_NAMES: Final = ("application", "group", "transactional_id", "client", "topic")
 ORDER: Final = ("losses", "findings", "alerts", "deliveries")  # of sources, at the same time
 
 
@@ -71,6 +79,10 @@ class _Facts:
     def is_related_loss(self, loss: Row) -> bool:
         """Return whether a loss is what the report is about."""
         return self.subjects is None or is_related_loss(loss, self.subjects)
+
+    def is_related_error(self, row: Row) -> bool:
+        """Return whether an application's error names what the report is about."""
+        return self.subjects is None or is_related_error(row, self.subjects)
 
     def note(self, at: object, what: str, source: str) -> None:
         """Add a fact to the timeline, if it is of that time."""
@@ -106,6 +118,7 @@ def gather(
     alerts = _part(facts, "alerts", lambda: _alerts(api, facts, alert)) or []
     losses = _part(facts, "losses", lambda: _losses(api, facts))
     clients = _part(facts, "clients", lambda: _clients(api, facts)) or []
+    _part(facts, "what applications logged", lambda: _application_errors(api, facts))
     _note_actions(api, facts, cluster, transcripts)
     is_blind = _note_blind_spots(api, facts, status, proofs)
     labels = [row["labels"] for row in alerts if facts.is_related(row)]
@@ -259,6 +272,25 @@ def _clients(api: Api, facts: _Facts) -> list[ClientOfEvent]:
         for at, what in rises_of(client):
             facts.note(at, what, f"sequences/{client.sequence}")
     return clients
+
+
+def _application_errors(api: Api, facts: _Facts) -> None:
+    """Add what applications logged about related producers, groups and topics; it is no verdict."""
+    for page in api.pages("application-errors", since=facts.window.begin.isoformat()):
+        for row in page["items"]:
+            if row.get("role") == HARMLESS or not facts.is_related_error(row):
+                continue
+            source = f"application-errors/{row['id']}"
+            names = {**row, "client": row.get("client_id")}
+            of = labels_text({name: names.get(name) for name in ERROR_NAMES})
+            first, last = (
+                row.get("first_at") or row["first_seen"],
+                row.get("last_at") or row["last_seen"],
+            )
+            name = f"application logged {row['error']}, {of}: {row['title']}"
+            facts.note(first, f"{name} ({row['count']} in all)", source)
+            if last != first:
+                facts.note(last, f"{name} (the last one)", source)
 
 
 def _deliveries(api: Api, facts: _Facts) -> None:

@@ -35,6 +35,15 @@ def is_related_loss(loss: Mapping[str, Any], subjects: frozenset[Subject]) -> bo
     return all(name == "rule" for name, *_ in subjects) or is_related(loss, subjects)
 
 
+def is_related_error(error: Mapping[str, Any], subjects: frozenset[Subject]) -> bool:
+    """Return whether an application's error names a subject of an alert; one of the whole cluster is about all."""
+    if all(name == "rule" for name, *_ in subjects):
+        return True
+    names = {name: error.get(name) for name in (*LISTED, "topic")}
+    places = [place for place in error.get("partitions") or () if isinstance(place, Mapping)]
+    return any(is_related({**names, **place}, subjects) for place in (*places, {}))
+
+
 def _affected(values: Mapping[str, Any]) -> Iterator[Subject]:
     """Yield the former leader, groups and transactional ids of a loss."""
     if values.get("leader_before") is not None:

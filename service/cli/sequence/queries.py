@@ -81,7 +81,7 @@ def add_lines(api: Api, report: SequenceReport, accepts: Callable[[Row], bool]) 
 
 def _merge_details(detail: Row) -> Row:
     """Return an event with the fields that only its own document has."""
-    more = {name: detail.get(name) for name in ("lines", "changes")}
+    more = {name: detail.get(name) for name in ("lines", "changes", "application_errors")}
     return {**detail["sequence"], **more}
 
 

@@ -13,6 +13,7 @@ from rules.facts.rejections import SEQUENCES
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.sequence.numbers import RANK
 from rules.sequence.words import format_count
+from service.cli.application_errors.command import related_lines
 from service.cli.sequence.clients import client_facts
 from service.cli.sequence.queries import SequenceReport
 from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short
@@ -126,6 +127,7 @@ def _facts(row: Row) -> list[tuple[str, object]]:
         *(("line", _other(line)) for line in row.get("other_lines") or ()),
         *(("batch", _batch(line)) for line in row.get("lines") or ()),
         *(("change", _change(change)) for change in row.get("changes") or ()),
+        *related_lines(row.get("application_errors")),
         ("leader epoch", row.get("leader_epoch")),
         ("state", _state(row)),
         ("id", row.get("id")),

@@ -12,7 +12,7 @@ import click
 
 from rules.transactions.classes import TransactionClass
 from service.cli.options.kafka_options import kafka_options, open_reader
-from service.cli.server.server_options import optional_server_options
+from service.cli.server.server_options import client_of, optional_server_options
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.formats import output_option
 from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex, TransactionalId
@@ -94,8 +94,9 @@ def show(transactional_id: str, **options: Any) -> int:
 
     Shows per partition where its transaction begins, the last stable offset, the high watermark and
     which groups it blocks; then what will happen and what to do. With the address of a running
-    Tidemark also who fenced its producers in the last day: a zombie, another instance, its timeout.
-    Exits with 6 if no coordinator knows the id, with 1 if it could not be described.
+    Tidemark also who fenced its producers in the last day (a zombie, another instance, its timeout),
+    and what applications logged about its producer. Exits with 6 if no coordinator knows the id,
+    with 1 if it could not be described.
 
     \b
     Examples:
@@ -109,6 +110,8 @@ def show(transactional_id: str, **options: Any) -> int:
     with open_reader(options) as (reader, _settings):
         shown = showing.fetch(reader, transactional_id)
     shown = replace(shown, fencing=fetch_fencing(options, shown.transactional_id))
+    if options["server"] is not None:
+        shown = showing.with_application_errors(shown, lambda: client_of(options))
     print_answer(showing.document(shown), showing.render(shown), options)
     for line in showing.error(shown):
         click.echo(f"tidemark: {printable(line)}", err=True)

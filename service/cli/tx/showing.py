@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from collectors.wire.failure import Failure
+from rules.errors import TidemarkError
+from rules.exceptions.known_producers import producer_of_id, producer_of_transaction
 from rules.facts.gap import Gap
 from rules.facts.transactions import Transaction
 from rules.transactions.listing import (
@@ -16,9 +19,12 @@ from rules.transactions.listing import (
     Listing,
     listing,
 )
+from service.cli.application_errors.command import related_lines
+from service.cli.application_errors.relating import fetch_related
+from service.cli.server.report import Api
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.formats import is_interactive
-from service.cli.terminal.parts import Part, not_seen
+from service.cli.terminal.parts import Facts, Part, not_seen
 from service.cli.terminal.typed_names import complete_name, similar_names
 from service.cli.tx.choosing import cluster_row
 from service.cli.tx.fencing import FencingAnswer, render_fencing
@@ -51,6 +57,8 @@ class Shown:
     described: Transaction | Failure | None  # None: no coordinator knows it
     entries: tuple[ListedTransaction, ...]
     fencing: FencingAnswer = NOT_QUERIED
+    application_errors: tuple[Row, ...] | None = None  # None: no running Tidemark was queried
+    service_error: str | None = None  # why they are not known
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
@@ -107,6 +115,22 @@ def _observe(reader: Source, observer: ClusterObserver, transactional_id: str) -
     )
 
 
+def with_application_errors(
+    shown: Shown, connect: Callable[[], AbstractContextManager[Api]]
+) -> Shown:
+    """Return it with what applications logged about its producer, or with why that is not known."""
+    described = (
+        [producer_of_id(shown.described)] if isinstance(shown.described, Transaction) else []
+    )
+    producers = [*described, *map(producer_of_transaction, shown.entries)]
+    try:
+        with connect() as api:
+            rows = fetch_related(api, producers)
+    except TidemarkError as exc:
+        return replace(shown, service_error=f"what applications logged is not known: {exc}")
+    return replace(shown, application_errors=tuple(map(dict, rows)))
+
+
 def render(shown: Shown) -> Iterator[Part]:
     """Yield all details of the id for a person."""
     for entry in shown.entries:
@@ -114,6 +138,8 @@ def render(shown: Shown) -> Iterator[Part]:
     if isinstance(shown.described, Transaction) and not shown.entries:
         yield from render_description(shown.described, shown.listing.view.now)
     yield from render_fencing(shown.fencing.rows or ())
+    if shown.application_errors:
+        yield Facts(related_lines(list(shown.application_errors)))
     yield from not_seen(f"{gap.what}: {gap.why}" for gap in shown.gaps)
 
 
@@ -128,6 +154,8 @@ def error(shown: Shown) -> Iterator[str]:
         yield f"no coordinator knows transactional id {name!r}{meant}"
     if shown.fencing.error is not None:
         yield shown.fencing.error
+    if shown.service_error is not None:
+        yield shown.service_error
 
 
 def exit_code(shown: Shown) -> ExitCode:
@@ -136,7 +164,7 @@ def exit_code(shown: Shown) -> ExitCode:
         return ExitCode.INCOMPLETE
     if shown.described is None and not shown.entries:
         return ExitCode.NOTHING_MATCHED
-    if shown.fencing.error is not None:
+    if shown.fencing.error is not None or shown.service_error is not None:
         return ExitCode.INCOMPLETE
     is_sure = not shown.gaps and all(entry.unknown_reason is None for entry in shown.entries)
     return ExitCode.OK if is_sure else ExitCode.INCOMPLETE
@@ -152,6 +180,9 @@ def document(shown: Shown) -> Row:
         "error": list(error(shown)),
         "transactions": transaction_rows(shown.listing, shown.entries),
         "fencing": None if shown.fencing.rows is None else list(shown.fencing.rows),
+        "application_errors": None
+        if shown.application_errors is None
+        else list(shown.application_errors),
         "gaps": SnapshotGap.rows_of(shown.gaps),
     }
 

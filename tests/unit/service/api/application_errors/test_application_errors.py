@@ -44,7 +44,7 @@ def get(client: TestClient, path: str = PATH, **query: Any) -> dict[str, Any]:
 
 def test_an_error_is_shown_with_what_it_means() -> None:
     page = get(client_of(*PROBLEMS))
-    assert (page["is_loaded"], page["rejected_lines"], page["next"]) == (True, 5, None)
+    assert (page["is_current"], page["rejected_lines"], page["next"]) == (True, 5, None)
     row = page["items"][0]
     named = (
         "error",

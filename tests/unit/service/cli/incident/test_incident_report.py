@@ -412,3 +412,41 @@ def test_clients_of_rejected_batches_are_named_with_what_may_be_missing() -> Non
     assert EVIL not in page
     assert "Clients whose records failed or were retried" in page
     assert "app-1:8081" in markdown_of(report)
+
+
+def logged(name: str, **overrides: Any) -> dict[str, Any]:
+    return {
+        "id": name,
+        "error": "PRODUCER_FENCED",
+        "title": "fenced",
+        "role": "cause",
+        "application": "pay",
+        "count": 3,
+        "first_seen": json_of(at(30)),
+        "last_seen": json_of(at(40)),
+        **overrides,
+    }
+
+
+def test_what_applications_logged_is_in_the_timeline_if_it_names_a_subject_of_the_alert() -> None:
+    api = api_of()
+    place = {"topic": "orders", "partition": 0}
+    items = [
+        logged("of-the-partition", topic="orders", partitions=[place]),
+        logged("of-another-partition", topic="orders", partitions=[{**place, "partition": 9}]),
+        logged("of-another-topic", topic="refunds"),
+        logged("dealt-with", topic="orders", partitions=[place], role="harmless"),
+    ]
+    page = {"as_of": None, "is_current": True, "next": None, "items": items}
+    api.canned = {"application-errors": page}
+    labels = {"topic": "orders", "partition": "0", "cluster": "default"}
+    alert = {"fingerprint": "f", "rule": "committed_records_lost", "labels": labels}
+    entries = [
+        entry
+        for entry in gather(api, WINDOW, alert).timeline
+        if entry.source.startswith("application-errors/")
+    ]
+    assert [entry.source for entry in entries] == 2 * ["application-errors/of-the-partition"]
+    first = "application logged PRODUCER_FENCED, topic orders, application pay: fenced"
+    assert [entry.what for entry in entries] == [f"{first} (3 in all)", f"{first} (the last one)"]
+    assert len(gather(api, WINDOW, None).timeline) > len(gather(api, WINDOW, alert).timeline)

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import re
+from typing import Self
 
 import pytest
 
 from collectors.wire.failure import Failure
+from rules.errors import UnreachableError
 from rules.facts.gap import GapCause
 from rules.facts.identity import TopicPartition
 from rules.facts.transactions import TransactionState
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx import showing, tables
+from tests.application_lines import fatal, problem
 from tests.factories import (
     transaction,
 )
 from tests.schemas import validate
+from tests.unit.service.api.application_errors.test_application_errors import client_of
+from tests.unit.service.cli.app_api import AppApi
 from tests.unit.service.cli.printing import at_terminal
 from tests.unit.service.cli.tx.given import (
     EMPTY,
@@ -101,3 +106,39 @@ def test_what_hangs_is_shown_under_its_idle_id() -> None:
     assert "No transaction is open" not in said
     assert showing.document(found)["described"]["state"] == "Empty"
     validate("tx show", showing.document(found))
+
+
+def test_what_applications_logged_about_its_producer_is_shown_if_a_service_is_queried() -> None:
+    problems = [problem(fatal("payments")), problem(fatal("other"))]
+    found = shown(Rounds(RUNS, says=transaction()))
+    assert showing.document(found)["application_errors"] is None
+    asked = showing.with_application_errors(found, lambda: ConnectedApi(client_of(*problems)))
+    validate("tx show", showing.document(asked))
+    [row] = showing.document(asked)["application_errors"]
+    assert (row["id"], row["match"]) == (problems[0].id, "transactional_id")
+    assert "PRODUCER_FENCED (same transactional id) of payments, once" in text(
+        showing.render(asked)
+    )
+    assert showing.exit_code(asked) is ExitCode.OK
+
+
+def test_a_service_that_is_away_leaves_what_the_cluster_says_and_is_named() -> None:
+    def away() -> ConnectedApi:
+        raise UnreachableError("http://x cannot be reached")
+
+    asked = showing.with_application_errors(shown(Rounds(RUNS, says=transaction())), away)
+    assert list(showing.error(asked)) == [
+        "what applications logged is not known: http://x cannot be reached"
+    ]
+    assert showing.exit_code(asked) is ExitCode.INCOMPLETE
+    assert "broker 2 says Ongoing" in text(showing.render(asked))
+
+
+class ConnectedApi(AppApi):
+    """An application that is asked like a service over the network."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -56,3 +57,29 @@ def serve(kafka: Kafka, folder: Path) -> Iterator[Serve]:
             served.kill()
     for directory in {served.start.directory for served in made}:
         end_processes(directory)
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """Hold a port on which nothing answers."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+@pytest.fixture
+def alone(folder: Path, closed_port: int) -> Iterator[Serve]:
+    """Start services whose cluster is away, so that no round reads what comes."""
+    made: list[Served] = []
+    numbers = itertools.count()
+
+    def start(**given: object) -> Served:
+        base = {"bootstrap": f"127.0.0.1:{closed_port}", "directory": folder / "data"}
+        made.append(Served(Start(**{**base, **given}), folder / f"{next(numbers)}.log"))  # type: ignore[arg-type]
+        return made[-1].wait_ready()
+
+    yield start
+    for served in made:
+        if served.process.poll() is None:
+            served.kill()
+    end_processes(folder / "data")

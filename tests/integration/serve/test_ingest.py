@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import itertools
 import json
 import random
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -30,8 +28,6 @@ from tests.integration.serve.conftest import Serve
 from tests.integration.serve.served import (
     ROOT,
     Served,
-    Start,
-    end_processes,
     plain_environment,
     processes_of,
 )
@@ -83,32 +79,6 @@ def stored(directory: Path) -> list[SequenceRejected]:
         database.close()
     events = [event for part in found.parsed for event in part.events]
     return [event for event in events if isinstance(event, SequenceRejected)]
-
-
-@pytest.fixture
-def closed_port() -> Iterator[int]:
-    """Hold a port on which nothing answers."""
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        yield held.getsockname()[1]
-
-
-@pytest.fixture
-def alone(folder: Path, closed_port: int) -> Iterator[Serve]:
-    """Start services whose cluster is away, so that no round reads what comes."""
-    made: list[Served] = []
-    numbers = itertools.count()
-
-    def start(**given: object) -> Served:
-        base = {"bootstrap": f"127.0.0.1:{closed_port}", "directory": folder / "data"}
-        made.append(Served(Start(**{**base, **given}), folder / f"{next(numbers)}.log"))  # type: ignore[arg-type]
-        return made[-1].wait_ready()
-
-    yield start
-    for served in made:
-        if served.process.poll() is None:
-            served.kill()
-    end_processes(folder / "data")
 
 
 def test_what_was_accepted_outlives_a_kill_also_between_two_lines(

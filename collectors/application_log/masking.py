@@ -14,9 +14,9 @@ _NAMES: Final = (
     r"pass(?:word|wd|phrase)?|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|credentials?|"
     r"jaas\.config|signature|session[_-]?id|cookie"
 )
-_VALUE: Final = r"(?:\"[^\"\n]{0,4000}\"?|'[^'\n]{0,4000}'?|[^\s,;&)\]}]{1,4000})"
+_VALUE: Final = r"(?:\"[^\"\n]{0,4000}\"?|'[^'\n]{0,4000}'?|[^\s;&)\]}]{1,4000})"
 _ASSIGNED: Final = re.compile(
-    rf"(?P<name>[\w.-]{{0,60}}(?:{_NAMES})(?:[_-]?(?:key|value|id))?s?\"?\s{{0,3}}(?:=>|[=:])\s{{0,3}})(?!null\b|None\b|\[hidden\]){_VALUE}",
+    rf"(?P<name>(?:{_NAMES})(?:[_-]?(?:key|value|id))?s?\"?\s{{0,3}}(?:=>|[=:])\s{{0,3}})(?!null\b|None\b|\[hidden\]){_VALUE}",
     re.IGNORECASE,
 )
 _SCHEME: Final = re.compile(
@@ -33,8 +33,17 @@ _BY_FORM: Final = re.compile(
 _JAAS: Final = re.compile(r"(?P<name>jaas\.config\s{0,3}[=:]\s{0,3})[^\n]{1,4000}", re.IGNORECASE)
 
 
+# What a text has to hold for any of these; nearly no line does.
+_WORTH: Final = re.compile(
+    rf"{_NAMES}|bearer|basic|digest|apikey|://|eyJ|AKIA|ASIA|-----|gh[pousr]_|glpat|xox[abprs]|sk[_-]|tidemark[_-]",
+    re.IGNORECASE,
+)
+
+
 def masked(text: str) -> str:
     """Return a text with *** in place of what seems to be a secret."""
+    if _WORTH.search(text) is None:
+        return text
     text = _JAAS.sub(rf"\g<name>{MASK}", text)
     text = _SCHEME.sub(rf"\g<name> {MASK}", text)
     text = _IN_ADDRESS.sub(rf"\g<name>{MASK}@", text)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -41,9 +40,9 @@ KEPT: Final = timedelta(days=1)  # since it was last seen, as ended events of se
 REFRESH_SECONDS: Final = 300.0  # another service may take lines of the same cluster
 AGAIN_SECONDS: Final = 10.0
 DIGEST_DIGITS: Final = 16
+MOST_ANSWERS: Final = 1_000
+LATE: Final = timedelta(seconds=10)  # half of what a request may take
 UNNAMED: Final = "http"  # the source of lines without any name
-MOST_COUNTED: Final = 200  # applications and errors that are counted apart
-OTHERS: Final = "others"
 
 
 class Store(Protocol):
@@ -105,9 +104,7 @@ class ApplicationErrors:
         self._problems: Mapping[ProblemId, Problem] = {}
         self._is_loaded = False
         self._rejected_lines = 0
-        self.lines = 0  # taken since the start
-        self.unparsed = 0
-        self._counted: Counter[tuple[str, str]] = Counter()
+        self._answers: dict[str, LineCounts] = {}  # to the latest requests, by digest
 
     @property
     def known(self) -> KnownErrors:
@@ -125,6 +122,10 @@ class ApplicationErrors:
         Raises:
             StoreError: it was not stored, or it is not known whether it was.
         """
+        digest = _digest(delivery)
+        before = self._answers.get(digest)
+        if before is not None:
+            return before
         lines = sum(len(part) for part in delivery.lines.values())
         wait_seconds = self._rate.admit(sender, lines)
         if wait_seconds:
@@ -138,11 +139,18 @@ class ApplicationErrors:
         ]
         judged = [verdict for verdict in map(judge, errors) if verdict is not None]
         if judged:
-            self._store_all(list(_occurrences(judged, delivery, now)), now)
+            self._store_all(list(_occurrences(judged, delivery, digest, now)), now)
         counts = LineCounts(lines=lines, errors=len(judged), unparsed=len(errors) - len(judged))
-        self.lines += counts.lines
-        self.unparsed += counts.unparsed
+        is_late = self._utc_now() - now > LATE  # its sender may have got no answer
+        if judged and (is_late or all(_is_recognisable(each, delivery) for each in judged)):
+            self._remember(digest, counts)
         return counts
+
+    def _remember(self, digest: str, counts: LineCounts) -> None:
+        """Keep an answer: a storm of errors may take too long, and is sent again until it is answered."""
+        while len(self._answers) >= MOST_ANSWERS:
+            self._answers.pop(next(iter(self._answers)))
+        self._answers[digest] = counts
 
     async def run(self) -> None:
         """Load what is stored, and again from time to time, until the service stops."""
@@ -177,14 +185,6 @@ class ApplicationErrors:
             since = now - KEPT
             recent = {key: each for key, each in self._problems.items() if each.last_seen >= since}
             self._problems = {**recent, **added.changed}
-            for occurrence in added.counted:
-                self._count(occurrence)
-
-    def _count(self, occurrence: Occurrence) -> None:
-        key = (occurrence.judged.error, occurrence.event.names.application or "")
-        if key not in self._counted and len(self._counted) >= MOST_COUNTED:
-            key = (occurrence.judged.error, OTHERS)
-        self._counted[key] += 1
 
 
 class _Added:
@@ -194,7 +194,6 @@ class _Added:
         self._stored = stored.problems
         self._left = left
         self.changed: dict[ProblemId, Problem] = {}
-        self.counted: list[Occurrence] = []
 
     def add(self, occurrence: Occurrence) -> None:
         """Count an occurrence, unless an earlier delivery of the same content did."""
@@ -209,7 +208,6 @@ class _Added:
             return
         before = self.changed.get(own) or stored
         self.changed[own] = with_occurrence(before, occurrence, is_of_many=is_of_many)
-        self.counted.append(occurrence)
 
 
 def _id(occurrence: Occurrence, *, is_of_many: bool = False) -> ProblemId:
@@ -237,13 +235,20 @@ def _of_stream(event: ApplicationError, stream: Stream) -> ApplicationError:
     )
 
 
+def _digest(delivery: Delivery) -> str:
+    digest = hashlib.sha256(f"{delivery.key}\n{delivery.digest}".encode())
+    return digest.hexdigest()[:DIGEST_DIGITS]
+
+
+def _is_recognisable(judged: Judged, delivery: Delivery) -> bool:
+    """Whether a repetition can be told from the same error once more: without a key only a time tells that."""
+    return delivery.key is not None or judged.event.at is not None
+
+
 def _occurrences(
-    judged: Iterable[Judged], delivery: Delivery, now: datetime
+    judged: Iterable[Judged], delivery: Delivery, digest: str, now: datetime
 ) -> Iterator[Occurrence]:
-    """Yield what a delivery counts; without a key, a repetition is recognised only of errors that have a time."""
-    digest = hashlib.sha256(f"{delivery.key}\n{delivery.digest}".encode()).hexdigest()[
-        :DIGEST_DIGITS
-    ]
+    """Yield what a delivery counts."""
     for each in judged:
-        is_told_apart = delivery.key is not None or each.event.at is not None
-        yield Occurrence(judged=each, received_at=now, delivery=digest if is_told_apart else None)
+        of = digest if _is_recognisable(each, delivery) else None
+        yield Occurrence(judged=each, received_at=now, delivery=of)

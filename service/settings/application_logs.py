@@ -16,7 +16,7 @@ class ApplicationLogSettings(Group):
 
     max_lines_per_minute: Annotated[int, Field(ge=1, le=MOST_PER_MINUTE)] = 600_000
     """Most lines in a minute of all senders together; beyond it requests get 429. Default: 10,000 a
-    second, of which ordinary lines take a tenth of a core."""
+    second; ordinary lines of that many take between a tenth and a third of a core."""
 
     max_lines_per_minute_of_sender: Annotated[int, Field(ge=1, le=MOST_PER_MINUTE)] = 300_000
     """Likewise of one sender: a token and the address it is sent from. Default: half of the total, so that
@@ -24,7 +24,7 @@ class ApplicationLogSettings(Group):
 
     max_problems: Annotated[int, Field(ge=10, le=100_000)] = 1_000
     """Most distinct problems of a cluster that are kept apart; beyond it those of one meaning are
-    counted together, without names. Default: 1,000, about 5 MB in memory and in the database."""
+    counted together, without names. Default: 1,000, a few MB in memory and in the database."""
 
     @model_validator(mode="after")
     def _sender_has_no_more_than_all(self) -> Self:

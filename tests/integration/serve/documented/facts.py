@@ -25,6 +25,8 @@ from service.sandbox.cluster.layout import node_layout
 from service.sandbox.faults import FaultOptions, Truth, begin_fault
 from service.storage.baselines.publishing import publish
 from service.storage.rounds.clusters import ClusterKey, register
+from tests import loopback
+from tests.application_lines import fatal
 from tests.baseline_run_files import DAY, Usual, write_run, write_series
 from tests.integration.clients import commit_offset, produce, transactional_producer
 from tests.integration.notify.receiving import receiving
@@ -96,6 +98,7 @@ def facts(sandbox: Sandbox, engine: Engine, folder: Path) -> Iterator[Facts]:
         served.wait_ready().wait_rounds(2)
         log.write_text("\n".join(LOG) + "\n", encoding="utf-8")
         commit_offset(servers, REWOUND, TOPIC, 10)  # 40 offsets back
+        _log(served)
         values = stored | _seen(served) | _of_transactions(hanging, spare)
         values["seen"] = served.status()["round"]["at"]
         values |= {"receiver": receiver.address, **_of_cluster(sandbox, served)}
@@ -158,6 +161,14 @@ def _start(servers: str, engine: Engine, folder: Path, log: Path, receiver: str)
     )
 
 
+def _log(served: Served) -> None:
+    """Send the line of an application that is fenced."""
+    with loopback.client() as client:
+        path = "/api/v1/ingest/application-log?application=payments"
+        headers = {"Content-Type": "text/plain"}
+        client.post(served.address + path, content=fatal(TRANSACTIONAL_ID), headers=headers)
+
+
 def _seen(served: Served) -> dict[str, str]:
     """Wait until the service has what the examples name; return the ids."""
     return {
@@ -165,6 +176,7 @@ def _seen(served: Served) -> dict[str, str]:
         "other": _item(served, "alerts?rule=transaction_hanging", topic=OTHER)["fingerprint"],
         "event": _item(served, "alerts?rule=consumer_group_rewound")["fingerprint"],
         "sequence": _item(served, "sequences")["id"],
+        "application_error": _item(served, "application-errors")["id"],
         "delivery": str(_item(served, "deliveries?state=delivered")["id"]),
     }
 

@@ -11,6 +11,7 @@ from collectors.application_log.masking import masked
     ("text", "shown"),
     [
         pytest.param("password=hunter2 user=app", "password=*** user=app", id="assigned"),
+        pytest.param("{passwd=hun,ter2}, user=app", "{passwd=***}, user=app", id="with-a-comma"),
         pytest.param('{"apiKey": "a b,c", "topic": "orders"}', '{"apiKey": ***, "topic": "orders"}', id="json"),
         pytest.param("ssl.keystore.password = [hidden]", "ssl.keystore.password = [hidden]", id="hidden-by-kafka"),
         pytest.param("sasl.password: null", "sasl.password: null", id="no-value"),

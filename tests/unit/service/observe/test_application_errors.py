@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from rules.errors import StoreError
+from rules.exceptions.problems import Problem
 from service.observe.application_errors import ApplicationErrors, Limited, LineCounts
 from service.observe.line_rate import LineRate, RateLimits
 from service.observe.log_submissions import Delivery, Stream
-from tests.application_lines import FENCED, fatal
+from tests.application_lines import ERRORS, FENCED, fatal
 from tests.factories import NOON
 from tests.fakes import MemoryProblems
 from tests.unit.service.api.given import FakeLog
@@ -102,6 +104,21 @@ def test_lines_without_a_time_are_told_apart_only_by_a_key() -> None:
     for key in (None, None, "a", "a", "b"):
         world.take(line, key=key)
     assert world.counts() == {"pay-1": 4}
+
+
+def test_a_storm_that_took_too_long_to_be_answered_is_not_read_again() -> None:
+    world = World()
+
+    class Slow(MemoryProblems):
+        def load(self, since: datetime) -> Sequence[Problem]:
+            world.now += timedelta(seconds=11)
+            return super().load(since)
+
+    world = World(Slow())
+    lines = [f"{ERRORS}ProducerFencedException: without a time"] * 5
+    first = world.take(*lines)
+    world.store.fails = AWAY
+    assert world.take(*lines) == first == LineCounts(lines=5, errors=1, unparsed=0)
 
 
 def test_more_problems_than_may_be_are_counted_together_and_none_is_lost() -> None:

@@ -40,6 +40,7 @@ KEPT: Final = timedelta(days=1)  # since it was last seen, as ended events of se
 REFRESH_SECONDS: Final = 300.0  # another service may take lines of the same cluster
 AGAIN_SECONDS: Final = 10.0
 DIGEST_DIGITS: Final = 16
+FAILURES_LOGGED: Final = 2  # in a row: the database may still be starting at the first
 MOST_ANSWERS: Final = 1_000
 LATE: Final = timedelta(seconds=10)  # half of what a request may take
 UNNAMED: Final = "http"  # the source of lines without any name
@@ -77,7 +78,7 @@ class KnownErrors:
 
     problems: tuple[Problem, ...] = ()
     is_loaded: bool = False  # False: those that an earlier process took may be missing
-    rejected_lines: int = 0  # that were not admitted since the start; their senders were told
+    rejected_lines: int = 0  # that were not admitted since the start, which was answered
 
 
 class ApplicationErrors:
@@ -103,6 +104,7 @@ class ApplicationErrors:
         self._lock = Lock()  # a refresh must not undo what a delivery adds meanwhile
         self._problems: Mapping[ProblemId, Problem] = {}
         self._is_loaded = False
+        self._failures = 0  # to load, in a row
         self._rejected_lines = 0
         self._answers: dict[str, LineCounts] = {}  # to the latest requests, by digest
 
@@ -165,12 +167,13 @@ class ApplicationErrors:
             try:
                 stored = self._store.load(self._utc_now() - KEPT)
             except StoreError as exc:
-                if self._is_loaded or not exc.retryable:
+                self._failures += 1
+                if self._failures == FAILURES_LOGGED:
                     self._log.warning(Event.APPLICATION_ERRORS_AWAY, error=str(exc))
                 self._is_loaded = False
                 return
             self._problems = {problem.id: problem for problem in stored}
-            self._is_loaded = True
+            self._is_loaded, self._failures = True, 0
 
     def _store_all(self, occurrences: Sequence[Occurrence], now: datetime) -> None:
         with self._lock:

@@ -42,7 +42,7 @@ class LoggedErrorPage(Paged[LoggedError], use_attribute_docstrings=True):
     """Application errors, those last seen first."""
 
     rejected_lines: int
-    """Lines that were over a limit since the start; their senders were told to send them again"""
+    """Lines that were over a limit since the start, and answered with 429"""
 
 
 class LoggedErrorDetail(Stamped):
@@ -78,7 +78,10 @@ def application_errors_router(sources: Sources) -> APIRouter:
     async def list_application_errors(
         paging: Paging, query: Annotated[LoggedErrorQuery, Query()]
     ) -> Response:
-        """Return errors that applications logged, those last seen first; none of them is a verdict."""
+        """Return errors that applications logged, those last seen first; none of them is a verdict.
+
+        `is_current` is false while errors that an earlier process of Tidemark took may be missing.
+        """
         after = decode_cursor(query.cursor, NAME, int, str)
         errors, now = sources.application_errors.known, sources.utc_now()
 

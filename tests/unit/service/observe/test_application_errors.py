@@ -36,13 +36,14 @@ class World:
     ) -> None:
         self.now = NOON
         self.store = store or MemoryProblems()
+        self.log = Warnings()
         self.errors = ApplicationErrors(
             self.store,
             LineRate(RateLimits(of_all=lines, of_sender=lines), lambda: 0.0),
             max_problems=max_problems,
             utc_now=lambda: self.now,
             stop=asyncio.Event(),
-            log=Warnings(),  # type: ignore[arg-type]
+            log=self.log,  # type: ignore[arg-type]
         )
 
     def take(
@@ -156,9 +157,11 @@ def test_while_the_database_is_away_what_is_in_memory_is_shown_as_perhaps_not_al
     world.take(fatal())
     world.errors.refresh()
     world.store.fails = AWAY
-    world.errors.refresh()
+    for _ in range(5):
+        world.errors.refresh()
     assert world.counts() == {"pay-1": 1}
     assert not world.errors.known.is_loaded
+    assert world.log.events == [("application_errors_not_read", {"error": str(AWAY)})], "once"
 
 
 def test_what_is_over_the_limit_is_not_read_and_counted() -> None:

@@ -237,6 +237,7 @@ COLUMNS: Final = (
     short("got", "incoming_sequence"),
     short("missing", "gap"),
     long("lost", lambda row: (lost(row) or ABSENT).removesuffix(" offsets")),
+    short("transaction", lambda row: text(row.get("transaction"))),
     short("since (UTC)", lambda row: utc(row.get("first_seen"), "%m-%d %H:%M:%S")),
     short("id"),
 )

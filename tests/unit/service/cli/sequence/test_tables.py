@@ -29,9 +29,17 @@ def known(*rows: dict[str, Any], errors: tuple[str, ...] = ()) -> SequenceReport
 def test_a_proven_loss_is_one_line() -> None:
     line = printed([tables.table([row(id="0123456789ab")])]).splitlines()[1]
     assert re.split(r"  +", line.strip()) == [
-        "loss (confirmed)", "orders-0", "7/0", "3", "27", "24", "[100, 124) 24", "06-02 12:00:11",
-        "0123456789ab",
+        "loss (confirmed)", "orders-0", "7/0", "3", "27", "24", "[100, 124) 24", "-",
+        "06-02 12:00:11", "0123456789ab",
     ]  # fmt: skip
+
+
+def test_what_became_of_the_transaction_is_in_the_list_and_in_the_details() -> None:
+    failed = row(REORDERING, transaction="timed_out", transactional_id="payments")
+    assert "  timed_out  " in printed([tables.table([failed])]).splitlines()[1]
+    details = printed(tables.render_details(failed))
+    assert re.search(r"transaction +timed out, transactional id payments\n", details)
+    assert "transaction " not in printed(tables.render_details(row(REORDERING)))
 
 
 def test_what_is_only_suspected_has_an_upper_bound_and_no_range() -> None:

@@ -69,7 +69,11 @@ def await_finding(matrix: Matrix, topic: str, reason: str) -> Document:
 
 
 RAW: Final = [
-    pytest.param({"outcome": Outcome.COMMITTED, "protocol": Protocol.V1}, id="committed"),
+    pytest.param(
+        {"outcome": Outcome.COMMITTED, "protocol": Protocol.V1},
+        id="committed",
+        marks=pytest.mark.variation,
+    ),
     pytest.param(
         {"outcome": Outcome.COMMITTED, "protocol": Protocol.V2},
         id="committed-by-transactions-v2",
@@ -79,14 +83,18 @@ RAW: Final = [
     pytest.param(
         {"outcome": Outcome.ABORTED, "protocol": Protocol.V2},
         id="aborted-by-transactions-v2",
-        marks=TRANSACTIONS_V2,
+        marks=[TRANSACTIONS_V2, pytest.mark.variation],
     ),
     pytest.param({"outcome": Outcome.FENCED, "protocol": Protocol.V1}, id="fenced"),
     pytest.param({"outcome": Outcome.TIMED_OUT, "protocol": Protocol.V1}, id="timed-out"),
-    pytest.param({"outcome": Outcome.OPEN, "protocol": Protocol.V1}, id="open"),
+    pytest.param(
+        {"outcome": Outcome.OPEN, "protocol": Protocol.V1}, id="open", marks=pytest.mark.variation
+    ),
     pytest.param({"outcome": Outcome.ABORTED, "client": Client.LIBRDKAFKA}, id="librdkafka-aborts"),
     pytest.param(
-        {"outcome": Outcome.TIMED_OUT, "client": Client.LIBRDKAFKA}, id="librdkafka-leaves-it"
+        {"outcome": Outcome.TIMED_OUT, "client": Client.LIBRDKAFKA},
+        id="librdkafka-leaves-it",
+        marks=pytest.mark.variation,
     ),
 ]
 
@@ -198,6 +206,7 @@ def test_java_heals_it_by_itself_and_commits(
         assert await_finding(matrix, stage.topic, "reordered")["severity"] == "info"
 
 
+@pytest.mark.variation
 def test_java_leaves_a_healed_transaction_to_its_timeout(
     cluster: Sandbox, matrix: Matrix, class_path: str, tmp_path: Path
 ) -> None:

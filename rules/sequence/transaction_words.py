@@ -44,7 +44,7 @@ AFTER_TIMEOUT: Final = (
 )
 # Of a transaction that met a loss: it must not be committed without what is missing.
 AFTER_LOSS: Final = (
-    "The transaction cannot be committed. Java: the callbacks fail and `commitTransaction` throws; after "
+    "If records are lost, the transaction cannot be committed. Java: the callbacks fail and `commitTransaction` throws; after "
     "`abortTransaction` the same producer can go on. librdkafka: the error is fatal for commit and abort; "
     "close the producer, and start a new one with the same `transactional.id`, which aborts what is open. "
     "Otherwise its coordinator aborts it after its timeout. The records of the transaction have to be "

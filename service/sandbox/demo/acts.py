@@ -22,9 +22,11 @@ from service.sandbox.demo.stage import (
     PAYMENTS,
     READ,
     REFUNDS,
+    SHIPMENTS,
     SLOW_GROUP,
     Stage,
 )
+from service.sandbox.demo.transaction_act import REJECTED_IN_TRANSACTION
 from service.sandbox.demo.usual_act import USUAL
 
 ROUNDS: Final = 3  # in a row, for whatever one round could show by chance
@@ -302,8 +304,9 @@ ACTS: Final = (
         ],
     ),
     SEQUENCES,
+    REJECTED_IN_TRANSACTION,
     PAGER,
     USUAL,
 )
 GROUPS: Final = (FAST_GROUP, SLOW_GROUP, BILLING)
-TOPICS: Final = ("orders", READ, PAYMENTS, AUDIT, INVOICES, PARCELS, REFUNDS)
+TOPICS: Final = ("orders", READ, PAYMENTS, AUDIT, INVOICES, PARCELS, REFUNDS, SHIPMENTS)

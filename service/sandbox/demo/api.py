@@ -105,6 +105,23 @@ class Api:
         except CollectError:
             return None
 
+    def ship(self, application: str, lines: Sequence[str]) -> None:
+        """Send lines of an application's log, as a shipper does.
+
+        Raises:
+            RequestError: they were rejected.
+        """
+        for line in lines:
+            body = {"message": line, "application": application}
+            self._client.change("POST", "ingest/application-log", body)
+
+    def find(self, path: str) -> Row | None:
+        """Return the document at a path, None if there is none or nobody answers."""
+        try:
+            return self._client.find(path)
+        except CollectError:
+            return None
+
     def close_event(self, rule: str, topic: str, why: str) -> None:
         """Close the event of a rule on a topic by hand.
 

@@ -60,6 +60,7 @@ AUDIT: Final = "audit"
 INVOICES: Final = "invoices"
 PARCELS: Final = "parcels"
 REFUNDS: Final = "refunds"
+SHIPMENTS: Final = "shipments"
 LOST: Final = 24  # records
 FROZEN: Final = (2, 3)
 KILLED: Final = 3
@@ -153,6 +154,21 @@ class Stage:
             "sequence-reordering", self.sandbox, topic=PARCELS, client=Client.LIBRDKAFKA
         )
         self.loss.enter_context(fault)
+
+    def reject_in_transaction(self) -> None:
+        """Let a batch of a transaction be rejected; its application aborts it, as it has to."""
+        fault = make_fault(
+            "sequence-in-transaction", self.sandbox, topic=SHIPMENTS, client=Client.LIBRDKAFKA
+        )
+        self.sequence_truth = self.loss.enter_context(fault)
+
+    def ship_application_log(self) -> None:
+        """Send Tidemark what that application logged, as a shipper of logs would."""
+        truth = self.sequence_truth
+        if truth is None or not truth.application_log:
+            raise SandboxError("the application logged nothing")
+        with Api(self.address) as api:
+            api.ship(SHIPMENTS, truth.application_log)
 
     def prepare_sequence_loss(self) -> None:
         """Let one broker alone hold acknowledged records of a producer."""

@@ -9,6 +9,7 @@ leaves it to the timeout.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -176,7 +177,8 @@ def _inject_live(
         producer_epoch=epoch,
         is_healed=False,
     )
-    return _build_truth(context, producer_id, expected, context.run.new_name)
+    truth = _build_truth(context, producer_id, expected, context.run.new_name)
+    return replace(truth, application_log=client.logged())
 
 
 def _build_truth(

@@ -68,6 +68,7 @@ class SequenceTruth:
     episodes: tuple[SequenceEpisode, ...] = ()  # none: no broker wrote of a rejection
     old_epoch_lines: int = 0  # log records of INVALID_PRODUCER_EPOCH, which are no gaps
     application_notified: bool = False  # whether the client gave up records and said so
+    application_log: tuple[str, ...] = ()  # what librdkafka wrote into its application's log of it
     loss: LossTruth | None = None  # None: no leader changed
     transaction: RejectedTransactionTruth | None = None  # of faults about transactions
     ends: str  # when it is over, for a person
@@ -91,6 +92,7 @@ class SequenceTruth:
             "episodes": [asdict(episode) for episode in self.episodes],
             "old_epoch_lines": self.old_epoch_lines,
             "application_notified": self.application_notified,
+            "application_log": list(self.application_log),
             "transaction": None if self.transaction is None else asdict(self.transaction),
             "was_unclean": None if self.loss is None else self.loss.was_unclean,
             "lost_offsets": 0 if self.loss is None else self.loss.lost_offsets,

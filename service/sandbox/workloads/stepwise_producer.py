@@ -26,6 +26,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.commands import marker, scratch_folder, tool_command
 from service.sandbox.cluster.processes import last_words
 from service.sandbox.cluster.properties import render
+from service.sandbox.workloads.client_log import ClientLog
 from service.sandbox.workloads.clients import (
     CLIENT_ERRORS,
     clear_errors,
@@ -97,9 +98,13 @@ class StepwiseLibrdkafka:
         self._clear_errors = partial(clear_errors, f"producer to {topic}")
         self._is_transactional = transactional_id is not None
         self._tally = Tally()
-        own: dict[str, Any] = {"message.timeout.ms": delivery_ms}
+        whose = f"topic {topic}"
+        if transactional_id is not None:
+            whose = f"transactional.id={transactional_id}"
+        self._log = ClientLog(whose)
+        own: dict[str, Any] = {"message.timeout.ms": delivery_ms, **self._log.settings()}
         if transactional_id is not None:  # which has a shorter timeout of its own, and needs it so
-            own = {"transactional.id": transactional_id}
+            own = {"transactional.id": transactional_id, **self._log.settings()}
         if transaction_ms is not None:
             own |= {"transaction.timeout.ms": transaction_ms, "message.timeout.ms": transaction_ms}
         settings: dict[str, Any] = {
@@ -145,6 +150,10 @@ class StepwiseLibrdkafka:
         with self._clear_errors():
             self._client.begin_transaction()
         self.hand_over(count)
+
+    def logged(self) -> tuple[str, ...]:
+        """Return the errors that it wrote into its application's log, in their order."""
+        return self._log.lines
 
     def abort(self) -> None:
         """Abort the transaction, as applications have to after an error."""

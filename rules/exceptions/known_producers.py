@@ -13,13 +13,16 @@ from rules.transactions.listing import ListedTransaction
 
 
 def producer_of_episode(episode: Episode, transactions: Mapping[int, Transaction]) -> KnownProducer:
-    """Return the producer of an episode; `transactions`: by the producer ids that coordinators know."""
-    producer_id = episode.producer_id
+    """Return the producer of an episode, also of one whose transaction is over.
+
+    `transactions` are those that coordinators know now, by producer id.
+    """
+    producer_id, known = episode.producer_id, episode.transaction.transactional_id
     transaction = None if producer_id is None else transactions.get(producer_id)
     return KnownProducer(
         producer_id=producer_id,
         producer_epoch=episode.shown.producer_epoch,
-        transactional_id=None if transaction is None else transaction.transactional_id,
+        transactional_id=known or (None if transaction is None else transaction.transactional_id),
         places=frozenset() if episode.name is None else frozenset({episode.name}),
         begin=_time(episode.first_seen_us),
         end=_time(episode.last_seen_us),

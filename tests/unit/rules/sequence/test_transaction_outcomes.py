@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from rules.catalogue import sequence_gap_loss, sequence_gap_reordering
+from rules.exceptions.known_producers import producer_of_episode
 from rules.facts.episode_transactions import TransactionOutcome, UnknownOutcome
 from rules.facts.episodes import Episode
 from rules.facts.transaction_log import Cut
@@ -104,6 +105,11 @@ def test_a_failed_transaction_is_reported_with_its_producer() -> None:
     assert (finding.reason, said["transaction"]) == ("transaction_failed", "timed_out")
     assert (said["transactional_id"], said["producer_id"]) == ("payments", 7)
     assert (said["transaction_epoch"], said["producer_epoch"]) == (0, 0)
+
+
+def test_what_applications_logged_finds_a_transaction_that_is_over() -> None:
+    episode = episode_of(CASES["timed-out-by-the-coordinators-log"])
+    assert producer_of_episode(episode, {}).transactional_id == "payments"
 
 
 @pytest.mark.parametrize(

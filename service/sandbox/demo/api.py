@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final, Self
+from urllib.parse import quote
 
-from rules.errors import CollectError, NotThereError
+from rules.errors import CollectError, NotThereError, SandboxError
+from service.api.core.prefix import PREFIX
 from service.cli.server.api_client import ApiClient
+from service.cli.server.http_connection import HttpConnection
 
 TIMEOUT_SECONDS: Final = 5.0
 LIMIT: Final = 1000  # rows of a page: more than the demo has
@@ -64,6 +68,22 @@ class RoundStatus:
         return next(matches, None)
 
 
+def ship(address: str, application: str, lines: Sequence[str]) -> None:
+    """Send lines of an application's log to a Tidemark, as a shipper of logs does.
+
+    Raises:
+        SandboxError: they were not taken.
+        UnreachableError: nobody answers.
+    """
+    connection = HttpConnection(address, seconds=TIMEOUT_SECONDS)
+    target = f"{PREFIX}/ingest/application-log?application={quote(application)}"
+    headers = {"Content-Type": "text/plain"}
+    answer = connection.send("POST", target, headers=headers, body="\n".join(lines).encode())
+    connection.close()
+    if answer.status != HTTPStatus.ACCEPTED:
+        raise SandboxError(f"{address} did not take the application's log: {answer.status}")
+
+
 class Api:
     """A client of one Tidemark."""
 
@@ -104,16 +124,6 @@ class Api:
             return [row for page in self._client.pages(path, **query) for row in page["items"]]
         except CollectError:
             return None
-
-    def ship(self, application: str, lines: Sequence[str]) -> None:
-        """Send lines of an application's log, as a shipper does.
-
-        Raises:
-            RequestError: they were rejected.
-        """
-        for line in lines:
-            body = {"message": line, "application": application}
-            self._client.change("POST", "ingest/application-log", body)
 
     def find(self, path: str) -> Row | None:
         """Return the document at a path, None if there is none or nobody answers."""

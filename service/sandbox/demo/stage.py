@@ -22,7 +22,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.processes import Liveness
 from service.sandbox.cluster.state import ProcessId
 from service.sandbox.cluster.tools import run_quietly
-from service.sandbox.demo.api import Api
+from service.sandbox.demo.api import Api, ship
 from service.sandbox.demo.pager import Pager
 from service.sandbox.demo.simulated_runs import SimulatedRuns
 from service.sandbox.faults import (
@@ -167,8 +167,7 @@ class Stage:
         truth = self.sequence_truth
         if truth is None or not truth.application_log:
             raise SandboxError("the application logged nothing")
-        with Api(self.address) as api:
-            api.ship(SHIPMENTS, truth.application_log)
+        ship(self.address, SHIPMENTS, truth.application_log)
 
     def prepare_sequence_loss(self) -> None:
         """Let one broker alone hold acknowledged records of a producer."""

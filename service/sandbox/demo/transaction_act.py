@@ -34,7 +34,7 @@ def _costs_a_transaction(observed: Observation) -> str | None:
         return None
     return (
         f"warning {REORDERING} on {SHIPMENTS}: nothing acknowledged is missing, and the transaction of "
-        f"{told} was aborted\n        {evidence['explanation']}"
+        f"{told} was aborted\n        {evidence['explanation']}\n        check: {evidence['check']}"
     )
 
 

@@ -107,6 +107,7 @@ def test_one_that_hangs_is_told_whole(client: TestClient) -> None:
                 "blocked_group_count": 1,
             }
         ],
+        "application_errors": [],
         "repair": "kafka-transactions.sh --bootstrap-server "
         "127.0.0.1:9091,127.0.0.1:9092,127.0.0.1:9093 "
         "abort --topic orders --partition 0 --start-offset 90",

@@ -72,14 +72,15 @@ def _resolve(gathered: Gathered) -> None:
     if not unknown:
         return
     transactions = gathered.snapshot.transactions
-    is_visible = transactions.is_complete and (
-        transactions.visibility is not IdVisibility.UNPROVEN or not transactions.was_ever_used
-    )
+    is_visible = transactions.visibility is not IdVisibility.UNPROVEN
+    resolved = transactions.resolved if is_visible else frozenset()
     for episode in unknown:
         owner = gathered.owner_of(episode.producer_id or 0)
         if owner is not None:
             _rename(gathered, episode, owner)
-        elif is_visible and episode.producer_id in transactions.resolved:
+        elif transactions.is_complete and (
+            not transactions.was_ever_used or episode.producer_id in resolved
+        ):
             gathered.touched.add(episode.key)
             gathered.open[episode.key] = replace(episode, is_idempotent=True)
 

@@ -145,6 +145,7 @@ def observed(**facts: Any) -> Observation:
 
 IDEMPOTENT = {"transactions": transactions(resolved=frozenset({7}), visibility=IdVisibility.ACLS)}
 HIDDEN = {"transactions": transactions(resolved=frozenset({7}), visibility=IdVisibility.UNPROVEN)}
+NEVER_USED = {"transactions": transactions(visibility=IdVisibility.UNPROVEN, was_ever_used=False)}
 OWNED = {"transactions": transactions(transaction(ID, producer_id=7), resolved=frozenset({7}))}
 
 
@@ -348,6 +349,15 @@ CASES = {
     "late-idempotent": Case(
         because="no coordinator knows its producer id: nobody else can have it",
         rounds=(observed(broker_log=lines(old_epoch(5, 0, 1))), observed(**IDEMPOTENT)),
+        class_="late_batch",
+        reason="no_transactions",
+    ),
+    "late-idempotent-without-transactions": Case(
+        because="the cluster never had a transaction, so that no producer has a transactional id",
+        rounds=(
+            observed(broker_log=lines(old_epoch(5, 0, 1)), **NEVER_USED),
+            observed(**NEVER_USED),
+        ),
         class_="late_batch",
         reason="no_transactions",
     ),

@@ -8,7 +8,7 @@ Source: KIP-98, KIP-360, KIP-588, KIP-890, and what real 4.1.1 brokers wrote.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -89,6 +89,20 @@ class Takeover:
     is_own: bool | None = False
     instance: ClientInstance | None = None
 
+    @property
+    def key(self) -> tuple[int, int]:
+        """Return the producer id and epoch that were given, which identify it."""
+        return self.producer_id, self.producer_epoch
+
+
+def in_order(takeovers: Iterable[Takeover]) -> tuple[Takeover, ...]:
+    """Return takeovers in their order: by epoch, and by time where the epochs of an id were used up."""
+    every = tuple(takeovers)
+    began = dict[int, int]()
+    for each in every:
+        began[each.producer_id] = min(each.at_us, began.get(each.producer_id, each.at_us))
+    return tuple(sorted(every, key=lambda each: (began[each.producer_id], each.producer_epoch)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CutTransaction:
@@ -113,7 +127,8 @@ class FencedRequests:
     first_us: int  # by the broker's clock; of a counter between two observations, by ours
     last_us: int
     count: int = 1  # at least
-    producer_epoch: int | None = None  # of the request
+    producer_id: int | None = None  # of the request, as is the epoch
+    producer_epoch: int | None = None
     current_epoch: int | None = None  # that the broker had
     name: TopicPartition | None = None
     instance: ClientInstance | None = None
@@ -122,7 +137,8 @@ class FencedRequests:
     def key(self) -> tuple[object, ...]:
         """Return what the same requests have in common."""
         identity = None if self.instance is None else self.instance.identity
-        return self.source, self.request, self.error, self.producer_epoch, self.name, identity
+        producer = self.producer_id, self.producer_epoch
+        return self.source, self.request, self.error, *producer, self.name, identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +183,7 @@ class FencingEpisode:
     producer_id: int | None
     first_seen_us: int
     last_seen_us: int
-    takeovers: tuple[Takeover, ...] = ()  # ascending by epoch
+    takeovers: tuple[Takeover, ...] = ()  # in the order of `in_order`
     takeover_count: int = 0
     cuts: tuple[CutTransaction, ...] = ()  # ascending by when they ended
     cut_count: int = 0
@@ -243,7 +259,7 @@ def merge_fencing(stored: FencingMemory, seen: FencingMemory) -> FencingMemory:
 
 def join_episodes(earlier: FencingEpisode, later: FencingEpisode) -> FencingEpisode:
     """Return one episode of two about the same id; the earlier one has the lasting name."""
-    takeovers = {each.producer_epoch: each for each in (*earlier.takeovers, *later.takeovers)}
+    takeovers = {each.key: each for each in (*earlier.takeovers, *later.takeovers)}
     cuts = {(each.cut, each.ended_us): each for each in (*earlier.cuts, *later.cuts)}
     requests = dict[tuple[object, ...], FencedRequests]()
     for each in (*earlier.requests, *later.requests):
@@ -254,7 +270,7 @@ def join_episodes(earlier: FencingEpisode, later: FencingEpisode) -> FencingEpis
         id=earlier.id,
         first_seen_us=min(earlier.first_seen_us, later.first_seen_us),
         last_seen_us=max(earlier.last_seen_us, later.last_seen_us),
-        takeovers=tuple(takeovers[epoch] for epoch in sorted(takeovers))[-KEPT_TAKEOVERS:],
+        takeovers=in_order(takeovers.values())[-KEPT_TAKEOVERS:],
         takeover_count=max(
             len(takeovers),
             earlier.takeover_count + later.takeover_count - _shared(earlier, later),
@@ -284,8 +300,8 @@ def join_requests(first: FencedRequests, second: FencedRequests) -> FencedReques
 
 
 def _shared(earlier: FencingEpisode, later: FencingEpisode) -> int:
-    epochs = {each.producer_epoch for each in earlier.takeovers}
-    return sum(each.producer_epoch in epochs for each in later.takeovers)
+    known = {each.key for each in earlier.takeovers}
+    return sum(each.key in known for each in later.takeovers)
 
 
 def _newest(epochs: tuple[int, ...]) -> tuple[int, ...]:

@@ -115,7 +115,12 @@ def _older_instance(episode: FencingEpisode, each: FencedRequests) -> FencingRea
         return _by_counter(episode, takeovers)
     if each.producer_epoch is None:
         return _by_instance(takeovers[-1], each)
-    newer = [takeover for takeover in takeovers if takeover.producer_epoch > each.producer_epoch]
+    newer = [
+        takeover
+        for takeover in takeovers
+        if each.producer_id in (None, takeover.producer_id)
+        and takeover.producer_epoch > each.producer_epoch
+    ]
     if newer and all(takeover.is_own is None for takeover in newer):
         return FencingReason.OWN_EPOCH_OR_SECOND_INSTANCE
     return FencingReason.OLDER_EPOCH_REJECTED if newer else None

@@ -100,6 +100,7 @@ def _add_rejected_request(gathered: Gathered, event: ProducerRequest) -> None:
         error=event.error or "",
         first_us=at,
         last_us=at,
+        producer_id=event.producer_id,
         producer_epoch=event.producer_epoch,
         instance=event.instance,
     )
@@ -117,6 +118,7 @@ def _add_epoch_rejected(gathered: Gathered, event: EpochRejected) -> None:
         error="INVALID_PRODUCER_EPOCH",
         first_us=at,
         last_us=at,
+        producer_id=event.producer_id,
         producer_epoch=event.producer_epoch,
         current_epoch=event.current_epoch,
         name=partition_of(event),

@@ -13,6 +13,7 @@ from rules.facts.fencing import (
     CutTransaction,
     FencingEpisode,
     Takeover,
+    in_order,
     key_of,
 )
 from rules.facts.last_observation import microseconds
@@ -89,7 +90,7 @@ def _takeover_of(gathered: Gathered, initialised: Initialisation) -> Takeover:
 def add_takeover(gathered: Gathered, transactional_id: str, takeover: Takeover) -> None:
     """Add a takeover, or what another source says of the same one."""
     episode = gathered.add(transactional_id, None)
-    same = next((each for each in episode.takeovers if _is_same_takeover(each, takeover)), None)
+    same = next((each for each in episode.takeovers if each.key == takeover.key), None)
     if same is not None:
         joined = _join_takeovers(same, takeover)
         takeovers = tuple(joined if each is same else each for each in episode.takeovers)
@@ -101,11 +102,6 @@ def add_takeover(gathered: Gathered, transactional_id: str, takeover: Takeover) 
         takeover_count=episode.takeover_count + 1,
         producer_id=takeover.producer_id,
     )
-
-
-def _is_same_takeover(first: Takeover, second: Takeover) -> bool:
-    one, other = ((each.producer_id, each.producer_epoch) for each in (first, second))
-    return one == other
 
 
 def _join_takeovers(first: Takeover, second: Takeover) -> Takeover:
@@ -128,8 +124,7 @@ def _either(first: Takeover, second: Takeover) -> bool | None:
 
 def with_takeover(episode: FencingEpisode, takeover: Takeover) -> tuple[Takeover, ...]:
     """Return the takeovers of an episode with one more, the newest of them."""
-    takeovers = (*episode.takeovers, takeover)
-    return tuple(sorted(takeovers, key=lambda each: each.producer_epoch))[-KEPT_TAKEOVERS:]
+    return in_order((*episode.takeovers, takeover))[-KEPT_TAKEOVERS:]
 
 
 def with_cut(episode: FencingEpisode, cut: CutTransaction) -> tuple[CutTransaction, ...]:

@@ -346,6 +346,18 @@ CASES = {
         class_="late_batch",
         reason="own_epoch_raised",
     ),
+    "late-after-the-epochs-were-used-up": Case(
+        because="the epochs of the former producer id are no newer ones of this producer",
+        rounds=(
+            observed(transaction_log=state(begun(5, 32000))),
+            observed(transaction_log=state(replace(abort(20, 8, v2=True), producer_id=9))),
+            observed(
+                broker_log=lines(replace(cast("EpochRejected", old_epoch(40, 8, 9)), producer_id=9))
+            ),
+        ),
+        class_="late_batch",
+        reason="own_epoch_raised",
+    ),
     "late-idempotent": Case(
         because="no coordinator knows its producer id: nobody else can have it",
         rounds=(observed(broker_log=lines(old_epoch(5, 0, 1))), observed(**IDEMPOTENT)),

@@ -36,6 +36,7 @@ from rules.facts.transaction_log import Cut
 FIGHT_WINDOW: Final = timedelta(minutes=10)
 FIGHT_TAKEOVERS: Final = 3  # within it; two may be a restart that went wrong
 FIGHT_REJECTIONS: Final = 2
+PRODUCE: Final = "Produce"
 _WINDOW_US: Final = FIGHT_WINDOW // MICROSECOND
 
 
@@ -121,7 +122,9 @@ def _older_instance(episode: FencingEpisode, each: FencedRequests) -> FencingRea
         if each.producer_id in (None, takeover.producer_id)
         and takeover.producer_epoch > each.producer_epoch
     ]
-    if newer and all(takeover.is_own is None for takeover in newer):
+    # A client that raises its own epoch waits for its other requests to the coordinator, not for batches.
+    is_late = each.request == PRODUCE
+    if newer and is_late and all(takeover.is_own is None for takeover in newer):
         return FencingReason.OWN_EPOCH_OR_SECOND_INSTANCE
     return FencingReason.OLDER_EPOCH_REJECTED if newer else None
 
@@ -175,7 +178,7 @@ def _is_of_own_abort(episode: FencingEpisode, each: FencedRequests) -> bool:
     aborted = {*episode.aborted_epochs, *episode.aborted_by_owner}
     if each.producer_epoch is not None:
         return each.producer_epoch in aborted
-    return each.request == "Produce" and bool(aborted) and not _of_others(episode.takeovers)
+    return each.request == PRODUCE and bool(aborted) and not _of_others(episode.takeovers)
 
 
 def _unexplained(episode: FencingEpisode) -> FencingVerdict | None:

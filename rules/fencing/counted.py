@@ -23,10 +23,10 @@ from rules.facts.last_observation import microseconds
 from rules.facts.scrapes import RequestErrors, Scrapes
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import CLOCKS_AGREE_US, MICROSECOND
+from rules.fencing.classify import PRODUCE
 from rules.fencing.gathered import Gathered, add_requests
 
 ERRORS: Final = frozenset({"INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
-PRODUCE: Final = "Produce"
 OF_TRANSACTIONS: Final = frozenset(
     {"InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"}
 )

@@ -49,7 +49,7 @@ def _add_line_initialised(gathered: Gathered, event: ProducerInitialised) -> Non
         producer_epoch=event.producer_epoch,
         at=event.origin.at,
     )
-    add_initialised(gathered, initialised)
+    add_initialised(gathered, initialised, is_line=True)
 
 
 def _add_timed_out(gathered: Gathered, event: TransactionTimedOut) -> None:

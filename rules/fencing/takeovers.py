@@ -61,15 +61,19 @@ def is_same_cut(first: CutTransaction, second: CutTransaction) -> bool:
     return abs(first.ended_us - second.ended_us) <= _SAME_US
 
 
-def add_initialised(gathered: Gathered, initialised: Initialisation) -> None:
-    """Add an initialisation, which is a takeover unless it is the first one of its producer id."""
+def add_initialised(
+    gathered: Gathered, initialised: Initialisation, *, is_line: bool = False
+) -> None:
+    """Add an initialisation, which is a takeover unless it is the first one of its producer id.
+
+    By a coordinator's line alone it may be the owner's own: whether it had aborted before is not in it.
+    """
     if initialised.producer_epoch == 0:
         return  # a new id, or the epochs of the producer id were used up
-    add_takeover(
-        gathered,
-        initialised.transactional_id,
-        _takeover_of(gathered, initialised),
-    )
+    takeover = _takeover_of(gathered, initialised)
+    if is_line and not takeover.is_cut:
+        takeover = replace(takeover, is_own=None)
+    add_takeover(gathered, initialised.transactional_id, takeover)
 
 
 def _takeover_of(gathered: Gathered, initialised: Initialisation) -> Takeover:
@@ -117,9 +121,8 @@ def _join_takeovers(first: Takeover, second: Takeover) -> Takeover:
 
 
 def _either(first: Takeover, second: Takeover) -> bool | None:
-    """Return whether it is another's: the request log says so of an InitProducerId without an epoch."""
-    is_named = any(each.instance is not None and each.is_own is False for each in (first, second))
-    return False if is_named or (first.is_own is second.is_own is False) else None
+    """Return whether it is another's: the request log, or a record that follows no abort, says so."""
+    return False if False in (first.is_own, second.is_own) else None
 
 
 def with_takeover(episode: FencingEpisode, takeover: Takeover) -> tuple[Takeover, ...]:

@@ -396,6 +396,54 @@ CASES = {
         class_="undetermined",
         reason="own_epoch_or_second_instance",
     ),
+    "own-bump-without-the-state-log": Case(
+        because="the coordinator's line does not say who was initialised, and no abort is known",
+        rounds=(
+            observed(
+                transaction_log=state(is_read=False),
+                broker_log=lines(
+                    ProducerInitialised(
+                        origin=told(5), transactional_id=ID, producer_id=7, producer_epoch=1
+                    ),
+                    old_epoch(6, 0, 1),
+                ),
+                **OWNED,
+            ),
+        ),
+        class_="undetermined",
+        reason="own_epoch_or_second_instance",
+    ),
+    "own-bump-in-a-line-before-the-state-log": Case(
+        because="the line was read in the round before the records of the abort",
+        rounds=(
+            observed(
+                broker_log=lines(
+                    ProducerInitialised(
+                        origin=told(5.1), transactional_id=ID, producer_id=7, producer_epoch=1
+                    ),
+                    old_epoch(6, 0, 1),
+                ),
+            ),
+        ),
+        class_="undetermined",
+        reason="own_epoch_or_second_instance",
+    ),
+    "taken-over-in-a-line-before-the-state-log": Case(
+        because="the records show that it was no abort of its owner",
+        rounds=(
+            observed(
+                broker_log=lines(
+                    ProducerInitialised(
+                        origin=told(10.1), transactional_id=ID, producer_id=7, producer_epoch=2
+                    ),
+                    old_epoch(12, 0, 2),
+                ),
+            ),
+            observed(transaction_log=state(*takeover(10, 0))),
+        ),
+        class_="zombie",
+        reason="older_epoch_rejected",
+    ),
     "own-bump-v1-request-log": Case(
         because="InitProducerId named the producer's own epoch (KIP-360)",
         rounds=(

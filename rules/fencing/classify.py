@@ -108,7 +108,7 @@ def _older_instance(episode: FencingEpisode, each: FencedRequests) -> FencingRea
     takeovers = [
         takeover
         for takeover in episode.takeovers
-        if takeover.is_own is not True and was_before(takeover, each)
+        if takeover.is_own is not True and _was_before(takeover, each, _slack_us(episode, each))
     ]
     if not takeovers:
         return None
@@ -146,12 +146,23 @@ def _by_counter(episode: FencingEpisode, takeovers: Sequence[Takeover]) -> Fenci
     return FencingReason.COUNTED_AFTER_TAKEOVER
 
 
-def was_before(takeover: Takeover, each: FencedRequests) -> bool:
-    """Whether a takeover was made when a request was rejected, or just before the last of them."""
+def _was_before(takeover: Takeover, each: FencedRequests, slack_us: int) -> bool:
+    """Whether a takeover was made when a request was rejected, or so long after the last of them."""
     if each.current_epoch is not None and each.current_epoch >= takeover.producer_epoch:
         return True
-    slack = CLOCKS_AGREE_US if each.source is RejectionSource.COUNTER else 0
-    return takeover.at_us <= each.last_us + slack
+    return takeover.at_us <= each.last_us + slack_us
+
+
+def _slack_us(episode: FencingEpisode, each: FencedRequests) -> int:
+    """Return by how much a takeover may seem later than a request that was rejected for it.
+
+    A batch is rejected by a leader, whose clock is not the coordinator's. Where a timeout fenced the owner
+    already, the takeover has to be the earlier one for certain.
+    """
+    if each.source is RejectionSource.COUNTER:
+        return CLOCKS_AGREE_US
+    is_explained = any(cut.cut is Cut.TIMEOUT for cut in episode.cuts)
+    return -CLOCKS_AGREE_US if is_explained and each.request == PRODUCE else 0
 
 
 def _timeout(episode: FencingEpisode) -> FencingVerdict | None:

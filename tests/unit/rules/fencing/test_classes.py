@@ -270,6 +270,28 @@ CASES = {
         class_="coordinator_timeout",
         reason="timeout_over",
     ),
+    "rejected-before-the-restart-by-a-fast-clock": Case(
+        because="the leader's clock may be ahead of the coordinator's, and the owner was fenced before",
+        rounds=(
+            observed(
+                transaction_log=state(abort(5, 0, cut=Cut.TIMEOUT), begun(7, 2)),
+                broker_log=lines(old_epoch(8, 0, 1)),
+            ),
+        ),
+        class_="coordinator_timeout",
+        reason="timeout_over",
+    ),
+    "zombie-after-a-timeout": Case(
+        because="the owner goes on writing long after the newer instance began",
+        rounds=(
+            observed(
+                transaction_log=state(abort(5, 0, cut=Cut.TIMEOUT), begun(7, 2)),
+                broker_log=lines(old_epoch(12, 0, 1)),
+            ),
+        ),
+        class_="zombie",
+        reason="older_epoch_rejected",
+    ),
     "timeout-and-late-batch": Case(
         because="whatever the owner sends after its timeout is of the aborted transaction",
         rounds=(

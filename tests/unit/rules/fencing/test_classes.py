@@ -140,7 +140,7 @@ def counted(second: float, name: str = "EndTxn", error: str = "PRODUCER_FENCED")
 
 
 def observed(**facts: Any) -> Observation:
-    return {"transaction_log": state(), **facts}
+    return {"transaction_log": state()} | facts
 
 
 IDEMPOTENT = {"transactions": transactions(resolved=frozenset({7}), visibility=IdVisibility.ACLS)}
@@ -593,6 +593,49 @@ def test_what_is_counted_belongs_to_nobody_where_two_ids_were_taken_over() -> No
 
 OTHERS = lines(replace(cast("EpochRejected", old_epoch(20, 0, 1)), producer_id=9))
 NOBODYS = {"transactions": transactions(resolved=frozenset({9}), visibility=IdVisibility.ACLS)}
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        pytest.param(
+            {"transaction_log": state(replace(abort(20, 3, v2=True), transactional_id="invoices"))},
+            id="another owner has just aborted its transaction",
+        ),
+        pytest.param(
+            {"transaction_log": state(abort(20, 5, v2=True))}, id="its own owner has just done so"
+        ),
+    ],
+)
+def test_a_late_batch_of_a_transaction_that_its_owner_aborted_makes_no_zombie(
+    facts: Observation,
+) -> None:
+    """The leader asks the coordinator about it, and both count a rejection."""
+    for name, error in (
+        ("Produce", "INVALID_PRODUCER_EPOCH"),
+        ("AddPartitionsToTxn", "PRODUCER_FENCED"),
+    ):
+        rounds = (
+            observed(transaction_log=state(begun(10, 5))),
+            observed(scrapes=counted(25, name, error), broker_log=lines(), **facts),
+            observed(broker_log=lines()),
+            observed(broker_log=lines()),
+        )
+        episodes = play(rounds).memory.fencing.episodes
+        assert "zombie" not in {str(each.verdict.class_) for each in episodes}
+
+
+def test_what_is_counted_belongs_to_nobody_where_takeovers_may_be_unknown() -> None:
+    """Without the state log only the coordinators whose log lines are read show takeovers."""
+    unread = state(is_read=False)
+    took = lines(initialised(10, 2, B))
+    rounds = (
+        observed(transaction_log=unread, broker_log=took),
+        observed(transaction_log=unread, scrapes=counted(25)),
+        observed(transaction_log=unread),
+    )
+    classes = {e.key: str(e.verdict.class_) for e in play(rounds).memory.fencing.episodes}
+    assert classes == {f"id {ID}": "handover", "counted": "undetermined"}
 
 
 @pytest.mark.parametrize("broker_log", [BrokerLog.unread(), OTHERS], ids=["unread", "logged"])

@@ -26,8 +26,8 @@ Inputs:
 
 Thresholds:
     Two instances fight if the request log shows that one took the id back from the other within 10
-    minutes, or if it was taken three times within 10 minutes, each time with a transaction open, while
-    requests of older epochs were rejected twice or more.
+    minutes, or if it was taken three times within 10 minutes, while requests of older epochs were
+    rejected twice or more; in both cases each time with a transaction open.
 
 False positives:
     An application whose new process starts before the old one has ended: what the old one still sends

@@ -53,7 +53,7 @@ def classify(episode: FencingEpisode) -> FencingVerdict:
 def _fight(episode: FencingEpisode) -> FencingVerdict | None:
     """Two instances take the id in turns, or it is taken repeatedly while older ones are rejected."""
     others = _of_others(episode.takeovers)
-    if _alternate(others):
+    if _alternate(episode, others):
         return _verdict(FencingClass.INSTANCES_FIGHTING, FencingReason.INSTANCES_ALTERNATE)
     cutting = _densest([each for each in others if is_cutting(episode, each)])
     rejected = sum(each.count for each in _rejected_within(episode, cutting))
@@ -62,14 +62,18 @@ def _fight(episode: FencingEpisode) -> FencingVerdict | None:
     return None
 
 
-def _alternate(takeovers: Sequence[Takeover]) -> bool:
-    """Whether the request log names an instance that took the id back from another one."""
+def _alternate(episode: FencingEpisode, takeovers: Sequence[Takeover]) -> bool:
+    """Whether the request log names an instance that took the id back, each time with a transaction open.
+
+    Without one it may be a failover and its return, or what Kafka Connect fences before it starts tasks.
+    """
     named = [each for each in takeovers if each.instance is not None]
     for place in range(len(named) - 2):
         first, second, third = named[place : place + 3]
         identities = [each.instance and each.instance.identity for each in (first, second, third)]
         is_soon = third.at_us - first.at_us <= _WINDOW_US
-        if is_soon and identities[0] == identities[2] != identities[1]:
+        is_cut = is_cutting(episode, second) and is_cutting(episode, third)
+        if is_soon and is_cut and identities[0] == identities[2] != identities[1]:
             return True
     return False
 

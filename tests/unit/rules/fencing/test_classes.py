@@ -339,6 +339,37 @@ CASES = {
         class_="instances_fighting",
         reason="instances_alternate",
     ),
+    "failed-over-and-back": Case(
+        because="nothing was open when the other began: a failover and its return, or a roll-back",
+        rounds=(
+            observed(
+                transaction_log=state(begun(10, 2), begun(130, 3), begun(300, 4)),
+                broker_log=lines(
+                    initialised(10, 2, A), initialised(130, 3, B), initialised(300, 4, A)
+                ),
+            ),
+        ),
+        class_="handover",
+        reason="nothing_rejected",
+    ),
+    "fenced-by-an-administrator-twice": Case(
+        because="Kafka Connect fences the producers of its source tasks before it starts them again",
+        rounds=(
+            observed(
+                transaction_log=state(
+                    *takeover(10, 0), begun(12, 3), *takeover(60, 3), begun(62, 6)
+                ),
+                broker_log=lines(
+                    initialised(10.1, 2, A),
+                    initialised(12, 3, B),
+                    initialised(60.1, 5, A),
+                    initialised(62, 6, B),
+                ),
+            ),
+        ),
+        class_="handover",
+        reason="nothing_rejected",
+    ),
     "crash-loop": Case(
         because="one process that crashes again and again leaves the same records as two that fight",
         rounds=(

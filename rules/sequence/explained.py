@@ -111,7 +111,7 @@ class Explanation:
         """Return what the producer's transaction adds."""
         return advise(
             self._words.check,
-            is_loss=self.class_ is SequenceClass.LOSS,
+            loss=self.phase if self.class_ is SequenceClass.LOSS else None,
             arrival=self._open_arrival,
             transactional=self.transactional,
             transactional_id=self.transactional_id,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rules.facts.episode_transactions import TransactionOutcome, UnknownOutcome
-from rules.facts.sequence_verdicts import Arrival
+from rules.facts.sequence_verdicts import Arrival, Phase
 from rules.sequence.words import ARRIVALS, CHECK_ERRORS, NOTHING, Words
 
 # What Java's client 4.1.1 and librdkafka 2.16 did on brokers of Kafka 4.1.1.
@@ -47,8 +47,12 @@ AFTER_LOSS: Final = (
     "If records are lost, the transaction cannot be committed. Java: the callbacks fail and `commitTransaction` throws; after "
     "`abortTransaction` the same producer can go on. librdkafka: the error is fatal for commit and abort; "
     "close the producer, and start a new one with the same `transactional.id`, which aborts what is open. "
-    "Otherwise its coordinator aborts it after its timeout. The records of the transaction have to be "
+    "Otherwise its coordinator aborts it after its timeout. Once it is aborted, its records have to be "
     "written again."
+)
+# Where a loss is only suspected, the client may still send the batch again, and commit.
+UNTIL_ENDED: Final = (
+    "Have nothing of its transaction written again before its end is known: `{show}`."
 )
 COMMITTED_WITH_LOSS: Final = (
     "Its transaction was committed all the same: a read_committed consumer gets what is left of it."
@@ -124,14 +128,18 @@ class Advice:
 def advise(  # noqa: PLR0913 - what is known of a rejection and its transaction
     check: str,
     *,
-    is_loss: bool,
+    loss: Phase | None,
     arrival: Arrival | None,
     transactional: bool | None,
     transactional_id: str | None,
     outcome: TransactionOutcome | None,
     unknown_reason: UnknownOutcome | None,
 ) -> Advice:
-    """Return what to do, given `check`, which holds for a producer without transactions."""
+    """Return what to do, given `check`, which holds for a producer without transactions.
+
+    `loss` is whether a loss is suspected or confirmed; None: it is neither.
+    """
+    is_loss = loss is Phase.CONFIRMED
     came = None if arrival is None else ARRIVALS.get(arrival)
     arrived = None if came is None else came.explanation
     if outcome is None:
@@ -148,7 +156,7 @@ def advise(  # noqa: PLR0913 - what is known of a rejection and its transaction
         check=_join_checks(
             check,
             outcome,
-            _own_check(outcome, arrival, show),
+            _own_check(outcome, arrival, show, is_suspected=loss is Phase.SUSPECTED),
             is_loss=is_loss,
             is_awaited=arrival is Arrival.AWAITED,
         ),
@@ -156,8 +164,12 @@ def advise(  # noqa: PLR0913 - what is known of a rejection and its transaction
     )
 
 
-def _own_check(outcome: TransactionOutcome, arrival: Arrival | None, show: str) -> str:
+def _own_check(
+    outcome: TransactionOutcome, arrival: Arrival | None, show: str, *, is_suspected: bool
+) -> str:
     """Return what to do about a transaction; while it is open, by what its client did with the batch."""
+    if is_suspected and outcome in (TransactionOutcome.OPEN, TransactionOutcome.UNKNOWN):
+        return UNTIL_ENDED.format(show=show)
     if outcome is TransactionOutcome.OPEN and arrival is Arrival.ARRIVED:
         return IF_HEALED
     if outcome is TransactionOutcome.OPEN and arrival in NOT_THERE:

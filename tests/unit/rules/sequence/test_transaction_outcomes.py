@@ -24,11 +24,13 @@ from rules.sequence.transaction_words import (
     OUTCOMES,
     UNKNOWN,
     UNKNOWN_PRODUCER,
+    UNTIL_ENDED,
 )
-from rules.sequence.words import COMPARE, KEEP_DISK, NOTHING
+from rules.sequence.words import COMPARE, COPY_DISK, KEEP_DISK, NOTHING
 from rules.verdict import Severity, Verdict
 from rules.view import View
 from tests.unit.rules.catalogue.sequence_rules import breaches
+from tests.unit.rules.loss.replica_lines import elected
 from tests.unit.rules.sequence.case_observations import ALONE, line_of_2, of_2
 from tests.unit.rules.sequence.lines import earliest_seen, rejected
 from tests.unit.rules.sequence.stage import (
@@ -156,6 +158,21 @@ def test_a_loss_in_a_transaction_keeps_the_disk_first_and_says_what_the_client_n
     assert (said.class_, said.transaction) == ("loss", Outcome.COMMITTED)
     assert COMMITTED_WITH_LOSS in said.explanation
     assert said.check == KEEP_DISK
+
+
+def test_nothing_is_to_be_written_again_while_a_loss_is_only_suspected() -> None:
+    """The client may still send the batch again, and commit: the records would be there twice."""
+    elected_uncleanly = replace(line_of_2(4), lines=(*line_of_2(4).lines, elected()))
+    before = batch(97, 0, 3, transactional=True)
+    rounds = (Observation(second=0, isr=(1,)), elected_uncleanly)
+    said = explain_episode(watched(*rounds, of_2(12, found=[found(before)])))
+    assert (said.class_, said.phase, said.transaction) == ("loss", "suspected", Outcome.UNKNOWN)
+    assert said.check == f"{COPY_DISK} {UNTIL_ENDED.format(show='tidemark tx show')}"
+    ended = found(before, markers=(marker(130, commit=True, leader_epoch=6),))
+    said = explain_episode(watched(*rounds, of_2(12, found=[ended])))
+    assert (said.phase, said.transaction) == ("suspected", Outcome.COMMITTED)
+    assert said.check == COPY_DISK
+    assert COMMITTED_WITH_LOSS not in said.explanation
 
 
 def test_every_outcome_and_every_reason_has_words() -> None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from rules.facts.first_epochs import FirstEpoch
 from rules.facts.last_observation import microseconds
-from rules.facts.scrapes import Scrapes, UncleanElections
+from rules.facts.scrapes import RISES_KEPT, Scrapes, UncleanElections
 from rules.facts.times import EPOCH, MICROSECOND
 from rules.facts.unseen_elections import NewTopic, UnseenElection
 from rules.loss.controllers import controllers_read
@@ -141,17 +141,36 @@ def _with_counters(view: View, first: FirstEpoch) -> FirstEpoch:
     is_late = now_us >= first.seen_us + COUNTERS_AWAITED // MICROSECOND
     if counters and not counted and not _are_past(counters, scrapes, first) and not is_late:
         return first
-    is_known = bool(counters) and (bool(counted) or _are_past(counters, scrapes, first))
+    is_known = bool(counters) and (bool(counted) or _are_whole(counters, scrapes, first))
     return replace(first, unclean_elections=counted if is_known else None, reported_us=now_us)
 
 
 def _count(counters: Sequence[UncleanElections], first: FirstEpoch) -> int:
     """Return the unclean elections that were counted in the time of an election, at most."""
-    earliest = first.seen_us - LISTED_WITHOUT_LEADER // MICROSECOND
-    since, until = _time(first.since_us or earliest), _time(first.seen_us)
+    since, until = _since(first), _time(first.seen_us)
     rises = (rise for counter in counters for rise in counter.counted.rises)
     within = (rise for rise in rises if rise.until >= since and rise.since <= until)
     return max((rise.count or 0 for rise in within), default=0)
+
+
+def _since(first: FirstEpoch) -> datetime:
+    """Return the earliest time of an election before a first observation."""
+    earliest = first.seen_us - LISTED_WITHOUT_LEADER // MICROSECOND
+    return _time(first.since_us or earliest)
+
+
+def _are_whole(counters: Sequence[UncleanElections], scrapes: Scrapes, first: FirstEpoch) -> bool:
+    """Whether no rise between the two was missed, as over a restart of Tidemark, or is forgotten."""
+    since = _since(first)
+    names = {counter.endpoint for counter in counters}
+    return _are_past(counters, scrapes, first) and all(
+        state.answered_since is not None
+        and state.answered_at is not None
+        and state.answered_since <= since
+        and state.answered_at - RISES_KEPT <= since
+        for state in scrapes.endpoints
+        if state.name in names
+    )
 
 
 def _are_past(counters: Sequence[UncleanElections], scrapes: Scrapes, first: FirstEpoch) -> bool:

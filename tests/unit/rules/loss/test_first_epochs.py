@@ -137,6 +137,21 @@ def test_it_says_since_when_and_what_would_hold_the_records() -> None:
     assert "log directory of broker 1" in str(warned.finding.evidence["advice"])
 
 
+@pytest.mark.parametrize(
+    ("read_since", "counts"),
+    [pytest.param(-600, 0, id="read all the time"), pytest.param(10, None, id="since a restart")],
+)
+def test_what_was_counted_while_nobody_read_the_counter_is_not_known(
+    read_since: float, counts: int | None
+) -> None:
+    """The topic is new since the round at noon, which may be the last one before a restart."""
+    state = endpoint_state(answered_at=at(16), answered_since=at(read_since))
+    seen = scrapes(endpoints=(state,), unclean_elections=(unclean_elections(counted=counted()),))
+    [said] = play(ELSEWHERE, LOST | {"scrapes": seen})
+    assert said.why == INFO
+    assert said.finding.evidence["unclean_elections_counted"] == counts
+
+
 def through_a_restart(memory: Memory) -> Memory:
     kept = decode(encode(Checkpoint(memory=memory)), FORMAT).memory
     assert kept is not None

@@ -68,7 +68,7 @@ def advance_suspicions(view: View) -> SuspicionMemory:
         return before
     now_us = microseconds(view.now)
     new = count_new(scrapes, before, now_us)
-    suspicions = list(before.open)
+    suspicions = [_with_later_changes(view, suspicion) for suspicion in before.open]
     for rise in new.rises:
         _add(view, suspicions, rise)
     of_clients = list(list_client_suspicions(view, suspicions, before.ended))
@@ -170,6 +170,15 @@ def _with_partitions(view: View, suspicion: Suspicion) -> Suspicion:
         partition_count=len(rows) + len(left),
         open_count=len(open_rows) + len(left),
     )
+
+
+def _with_later_changes(view: View, suspicion: Suspicion) -> Suspicion:
+    """Return a suspicion with the partitions of the first round that began after its last count.
+
+    Counters are read when the leaders have answered: one may have changed, and rejected, in between.
+    """
+    is_over = view.before is not None and suspicion.until_us < view.before.taken_us
+    return suspicion if is_over else _with_partitions(view, suspicion)
 
 
 def _rows(view: View, suspicion: Suspicion) -> Int64s:

@@ -241,6 +241,20 @@ def test_a_partition_that_moved_through_the_broker_between_two_rounds_counts() -
     assert str(suspicion.outcome) == "clean_not_proven"
 
 
+def test_a_change_between_the_leaders_answers_and_the_count_is_seen_in_the_next_round() -> None:
+    """Counters are read after the leaders have answered: broker 2 got its partition in between."""
+    counted_by_2 = errors((1, 16, 1), total=1, address="broker-2:7071")
+    options: dict[str, Any] = {"isr": (1,), "allowed": True, "brokers": ELSEWHERE}
+    before = seen(QUIET, leaders=[1, 2], epochs=[0, 0], **options)
+    during = seen(counted_by_2, leaders=[1, 2], epochs=[0, 0], second=16, **options)
+    after = seen(
+        counted_by_2, leaders=[2, 2], epochs=[1, 0], ends=((0, 0, 73),), second=31, **options
+    )
+    suspicion = only(play(before, during, after)[-1])
+    assert str(suspicion.outcome) == "loss_reported"
+    assert suspicion.partition_count == 2
+
+
 def test_a_partition_that_moved_away_stays_suspected() -> None:
     later = errors((0, 14, 2), (150, 164, 1), total=7)
     away = seen(ROSE, leaders=[2], epochs=[8], ends=((0, 7, 100),), brokers=ELSEWHERE)

@@ -93,8 +93,8 @@ def _add(view: View, suspicions: list[Suspicion], rise: CountedErrors) -> None:
     for place, earlier in enumerate(suspicions):
         if not _joins(earlier, rise, brokers):
             continue
-        if not _is_counted(earlier, rise):
-            suspicions[place] = _with_partitions(view, _join(earlier, rise))
+        count = 0 if _is_counted(earlier, rise) else rise.count
+        suspicions[place] = _with_partitions(view, _join(earlier, rise, count))
         return
     suspicions.append(_with_partitions(view, _begin(view, rise, brokers)))
 
@@ -109,11 +109,11 @@ def _joins(earlier: Suspicion, rise: CountedErrors, brokers: tuple[int, ...]) ->
     return is_same and is_close and rise.until_us <= earlier.since_us + JOINED_FOR // MICROSECOND
 
 
-def _join(earlier: Suspicion, rise: CountedErrors) -> Suspicion:
+def _join(earlier: Suspicion, rise: CountedErrors, count: int) -> Suspicion:
     return replace(
         earlier,
         until_us=max(earlier.until_us, rise.until_us),
-        count=earlier.count + rise.count,
+        count=earlier.count + count,
         queries=0,
     )
 
@@ -136,7 +136,7 @@ def _begin(view: View, rise: CountedErrors, brokers: tuple[int, ...]) -> Suspici
 
 
 def _is_counted(earlier: Suspicion, rise: CountedErrors) -> bool:
-    """Whether the same rejections are counted already: one broker at two addresses."""
+    """Whether the same rejections may be counted already: one broker at two addresses."""
     is_other = earlier.address != rise.reading.address
     return is_other and rise.since_us <= earlier.until_us and rise.count <= earlier.count
 

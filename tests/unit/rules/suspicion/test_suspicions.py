@@ -217,6 +217,20 @@ def test_one_broker_at_two_addresses_is_counted_once() -> None:
     assert only(play(seen(QUIET, **LATE), seen(ROSE, other, **LATE))[-1]).count == 2
 
 
+def test_a_count_at_another_address_may_be_another_brokers_and_is_judged_by_its_own_time() -> None:
+    """Brokers on one host: the later count is no larger, and its leader changed before it."""
+    options: dict[str, Any] = {"allowed": True, "brokers": (broker(1, host="broker-1"),)}
+    other = errors((10, 44, 1), total=1, address="broker-1:7072")
+    lost = seen(ROSE, other, isr=(1,), epochs=[1], ends=((0, 0, 73),), second=44, **options)
+    views = play(
+        seen(QUIET, isr=(1,), **options),
+        seen(ROSE, isr=(1,), **options),
+        seen(ROSE, isr=(1,), **options),
+        lost,
+    )
+    assert (only(views[-1]).count, str(only(views[-1]).outcome)) == (2, "loss_reported")
+
+
 def test_a_long_led_partition_proves_that_nothing_is_missing() -> None:
     """A leader forgets an idle producer: what it compares with was appended in its own epoch."""
     day = 8 * 24 * 60 * 60

@@ -203,12 +203,12 @@ def _judge_quiet(view: View, rule: EpisodeRule) -> tuple[Verdict, Reason]:
     """Return verdict and reason where nothing is new: UNKNOWN if something may have been missed."""
     if any(gap.scope is GapScope.BROKER_LOG for gap in view.snapshot.gaps):
         return Verdict.UNKNOWN, CommonReason.LOG_NOT_READ
-    if view.memory.suspicions.undecided:
-        return Verdict.UNKNOWN, CommonReason.REJECTIONS_COUNTED
     if view.memory.sequences.unreported:
         return Verdict.UNKNOWN, CommonReason.TOO_MANY
     if any(_may_be_of(episode, rule) for episode in _nameless(view)):
         return Verdict.UNKNOWN, CommonReason.PARTITION_NOT_REPORTED
+    if view.memory.suspicions.undecided:  # the last one: it is no blindness
+        return Verdict.UNKNOWN, CommonReason.REJECTIONS_COUNTED
     log: BrokerLog = view.snapshot.broker_log
     return Verdict.OK, CommonReason.NOTHING_NEW if log.is_read else CommonReason.NO_SOURCE
 

@@ -292,6 +292,14 @@ def test_a_confirmed_unknown_is_no_blindness() -> None:
     assert observation_stale.advance({}, [judgement], view.now) == {}
 
 
+def test_a_suspicion_hides_no_blindness() -> None:
+    [*_, view] = play(seen(QUIET, **LATE), seen(ROSE, **LATE))
+    sequences = replace(view.memory.sequences, unreported=3)
+    stormy = replace(view, memory=replace(view.memory, sequences=sequences))
+    judgement = sequence_gap_loss.judge(stormy)
+    assert (judgement.finding(0).reason, judgement.count_blind()) == ("too_many", 1)
+
+
 def test_lines_of_the_broker_explain_what_it_counted() -> None:
     lines = BrokerLog(is_read=True, events=(rejected(6, 2),))
     silent = BrokerLog(is_read=True)

@@ -8,8 +8,9 @@ no owner's own abort explains it: a batch of it that comes late is rejected like
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
@@ -74,13 +75,14 @@ def _rises_after(errors: RequestErrors, until_us: int) -> Iterable[CountedRise]:
 
 def attribute(gathered: Gathered, waiting: Sequence[CountedRise]) -> None:
     """Add the rises of the round before to the episode that they can only be about."""
-    own_aborts_us = _own_aborts_us(gathered) if waiting else []
+    if not waiting:
+        return
+    evidence = _Evidence.of(gathered)
     is_read = gathered.snapshot.transaction_log.is_read  # else there may be other takeovers
     for rise in waiting:
-        if _is_explained(gathered, rise) or _may_be_idempotent(gathered.snapshot, rise):
+        if evidence.explains(rise) or _may_be_idempotent(gathered.snapshot, rise):
             continue
-        is_known = is_read and not _may_be_late(own_aborts_us, rise)
-        candidates = [each for each in gathered.open.values() if _may_be_about(each, rise)]
+        is_known = is_read and not evidence.may_be_late(rise)
         requests = FencedRequests(
             source=RejectionSource.COUNTER,
             request=rise.request,
@@ -89,21 +91,74 @@ def attribute(gathered: Gathered, waiting: Sequence[CountedRise]) -> None:
             last_us=rise.until_us,
             count=rise.count,
         )
-        only = candidates[0] if is_known and len(candidates) == 1 else None
-        add_requests(gathered, None if only is None else only.transactional_id, None, requests)
+        name = evidence.only_id(rise) if is_known else None
+        add_requests(gathered, name, None, requests)
 
 
-def _is_explained(gathered: Gathered, rise: CountedRise) -> bool:
-    """Whether lines show requests that were rejected so at that time."""
-    since, until = rise.since_us - CLOCKS_AGREE_US, rise.until_us + CLOCKS_AGREE_US
-    return any(
-        each.source is not RejectionSource.COUNTER
-        and each.first_us <= until
-        and each.last_us >= since
-        and (each.request == rise.request or each.source is RejectionSource.REQUEST_LOG)
-        for episode in gathered.open.values()
-        for each in episode.requests
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class _Evidence:
+    """What a round knows that may explain rises, in orders that make it quick to search for many."""
+
+    logged: Sequence[FencedRequests]
+    own_aborts_us: Sequence[int]  # ascending
+    fenced_us: Sequence[int]  # ascending: takeovers and cuts, and of which ids they are
+    fenced_ids: Sequence[str]
+
+    @classmethod
+    def of(cls, gathered: Gathered) -> _Evidence:
+        """Gather it from the open episodes and the remembered aborts."""
+        episodes = gathered.open.values()
+        fenced = sorted(
+            (at, episode.transactional_id)
+            for episode in episodes
+            if episode.transactional_id is not None
+            for at in _fenced_us(episode)
+        )
+        return cls(
+            logged=[
+                each
+                for episode in episodes
+                for each in episode.requests
+                if each.source is not RejectionSource.COUNTER
+            ],
+            own_aborts_us=_own_aborts_us(gathered),
+            fenced_us=[at for at, _ in fenced],
+            fenced_ids=[name for _, name in fenced],
+        )
+
+    def explains(self, rise: CountedRise) -> bool:
+        """Whether lines show requests that were rejected so at that time."""
+        since, until = rise.since_us - CLOCKS_AGREE_US, rise.until_us + CLOCKS_AGREE_US
+        return any(
+            each.first_us <= until
+            and each.last_us >= since
+            and (each.request == rise.request or each.source is RejectionSource.REQUEST_LOG)
+            for each in self.logged
+        )
+
+    def may_be_late(self, rise: CountedRise) -> bool:
+        """Whether it may be a batch of a transaction that its owner has aborted, which is harmless.
+
+        The leader asks the coordinator about it (KIP-890), so that both count it.
+        """
+        if rise.request not in OF_BATCHES:
+            return False
+        first = bisect_left(self.own_aborts_us, rise.since_us - _LATE_US)
+        is_any = first < len(self.own_aborts_us)
+        return is_any and self.own_aborts_us[first] <= rise.until_us + CLOCKS_AGREE_US
+
+    def only_id(self, rise: CountedRise) -> str | None:
+        """Return the one id that was taken over, or timed out, within the hour; None: not exactly one."""
+        first = bisect_left(self.fenced_us, rise.since_us - _WITHIN_US)
+        end = bisect_right(self.fenced_us, rise.until_us + CLOCKS_AGREE_US)
+        if first >= end or len(set(self.fenced_ids[first:end])) > 1:
+            return None
+        return self.fenced_ids[first]
+
+
+def _fenced_us(episode: FencingEpisode) -> Iterator[int]:
+    yield from (each.at_us for each in episode.takeovers if each.is_own is not True)
+    yield from (each.ended_us for each in episode.cuts)
 
 
 def _may_be_idempotent(snapshot: Snapshot, rise: CountedRise) -> bool:
@@ -132,24 +187,3 @@ def _own_aborts_us(gathered: Gathered) -> list[int]:
         for each in gathered.aborts
         if (each.transactional_id, each.marker_epoch) not in taken
     )
-
-
-def _may_be_late(own_aborts_us: Sequence[int], rise: CountedRise) -> bool:
-    """Whether it may be a batch of a transaction that its owner has aborted, which is harmless.
-
-    The leader asks the coordinator about it (KIP-890), so that both count it.
-    """
-    if rise.request not in OF_BATCHES:
-        return False
-    first = bisect_left(own_aborts_us, rise.since_us - _LATE_US)
-    is_any = first < len(own_aborts_us)
-    return is_any and own_aborts_us[first] <= rise.until_us + CLOCKS_AGREE_US
-
-
-def _may_be_about(episode: FencingEpisode, rise: CountedRise) -> bool:
-    if episode.transactional_id is None:
-        return False
-    until = rise.until_us + CLOCKS_AGREE_US
-    times = [each.at_us for each in episode.takeovers if each.is_own is not True]
-    times += [each.ended_us for each in episode.cuts]
-    return any(rise.since_us - _WITHIN_US <= at <= until for at in times)

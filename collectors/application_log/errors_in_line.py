@@ -47,6 +47,8 @@ _FRAMEWORKS: Final = (
     ("-StreamThread-", Framework.STREAMS),
     ("kafka.connect.", Framework.CONNECT),
     (".flink.", Framework.FLINK),
+    ("o.a.f.", Framework.FLINK),
+    ("KafkaCommitter", Framework.FLINK),
     ("springframework.", Framework.SPRING),
 )
 
@@ -81,7 +83,7 @@ def errors_of(text: str, *, is_kafkas: bool) -> LineErrors:
         outcome = outcome or _OUTCOMES.get(name)
         if _is_kafkas(package, name, message, is_kafkas=is_kafkas):
             has_java = has_java or package.startswith("org.apache.kafka")
-            name = _by_sequence(name, message)
+            name = _of_reader(_by_sequence(name, message), message)
             thrown.append(Thrown(error=name, text=message, operation=operation_of_text(message), class_name=simple))  # fmt: skip
     others, fatal = _others(text, is_kafkas=is_kafkas or bool(thrown))
     if all(each.error in WEAK for each in thrown):
@@ -100,13 +102,21 @@ def _by_sequence(name: str, message: str) -> str:
     """Return what a broker's line about a sequence says more than its class: a repeated batch, or a beginning."""
     if name != "OUT_OF_ORDER_SEQUENCE_NUMBER":
         return name
-    if "Expected sequence 0" in message or "earliest seen" in message:
+    if "earliest seen" in message:
         return "_OVERTAKEN"
+    if "Expected sequence 0" in message:
+        return "_STATE_FORGOTTEN"
     match = _SEQUENCE.search(message)
     if match is None or int(match["last"]) < 0:
         return name
     ahead = (int(match["first"]) - int(match["last"])) % (1 << 31)
     return "_REPEATED_BATCH" if ahead == 0 or ahead > HALF else name
+
+
+def _of_reader(name: str, message: str) -> str:
+    """Return that a record could not be read: one class stands for that and for a record that could not be written."""
+    is_reader = name == "SERIALIZATION" and ("eserializ" in message or "magic byte" in message)
+    return "DESERIALIZATION" if is_reader else name
 
 
 def framework_in(name: str) -> Framework | None:

@@ -17,9 +17,11 @@ _CLIENT_ID: Final = (
     re.compile(rf"clientId[=:] ?(?P<id>{_NAME})"),
     re.compile(r"\[[\w-]{0,40} \| (?P<id>[\w.-]{1,249})\]"),  # a thread that a layout has cut
     re.compile(r"kafka-producer-network-thread \| (?P<id>[^\]\s]{1,249})"),
-    re.compile(r"\|(?P<id>[^|\s]{1,200}#(?:producer|consumer)-\d{1,6})\|"),
-    re.compile(r"\[(?P<id>[^\[\]|\s]{1,200}#(?:producer|consumer)-\d{1,6})\]"),
     re.compile(r"client\.id[=:] ?'?(?P<id>[^\s,;\]})'\"|]{1,249})"),
+)
+# librdkafka's name of an instance: its client id, and which of the process it is.
+_HANDLE: Final = re.compile(
+    r"[|\[](?P<handle>(?P<id>[^\[\]|\s]{1,200})#(?:producer|consumer)-\d{1,6})[|\]]"
 )
 # Words that follow "transactional id" in a sentence.
 _NO_ID: Final = (
@@ -28,19 +30,24 @@ _NO_ID: Final = (
 )
 _TRANSACTIONAL_ID: Final = (
     re.compile(rf"transactionalId[=:] ?['\"]?(?P<id>{_NAME})"),
+    re.compile(rf"\b(?:txn?_?[iI]d|transactional_id)\"?[=:] ?['\"]?(?P<id>{_NAME})"),
+    re.compile(rf"exception while committing (?P<id>{_NAME})"),
     re.compile(rf"Sending (?P<id>{_NAME}?)'s transaction marker"),
     re.compile(rf"transactional\.id[=:]? ?['\"]?{_NO_ID}(?P<id>{_NAME})"),
     re.compile(rf"[Tt]ransactional(?:Id|[ _]id):? ['\"]?{_NO_ID}(?P<id>{_NAME})"),
+)
+_NO_GROUP: Final = (
+    r"(?!(?:error|coordinator|membership|member|is|has|was|id|with|due|that|and|or|metadata)\b)"
 )
 _GROUP: Final = (
     re.compile(rf"groupId[=:] ?'?(?P<id>{_NAME})"),
     re.compile(rf"group\.id[=:] ?'?(?P<id>{_NAME})"),
     re.compile(rf"[Gg]roup \"(?P<id>{_NAME})\""),
-    re.compile(rf"(?:in|rebalance|to|access|consumer) group:? (?P<id>{_NAME})"),
+    re.compile(rf"(?:for|in|rebalance|to|access|consumer) group:? {_NO_GROUP}(?P<id>{_NAME})"),
 )
 _PARTITION: Final = (
-    re.compile(rf"(?:topic-partition|TopicPartition|[Pp]artitions?|record\(s\) for|requesting metadata from brokers for) [\[{{(]?(?P<topic>{_TOPIC})-(?P<partition>\d{{1,9}})(?![\w.])"),
-    re.compile(rf"(?P<topic>{_TOPIC}) \[(?P<partition>\d{{1,9}})\]"),
+    re.compile(rf"(?:topic-partition|TopicPartition|[Pp]artitions?|record\(s\) for|batches remaining for|requesting metadata from brokers for) [\[{{(]?(?P<topic>{_TOPIC})-(?P<partition>\d{{1,9}})(?![\w.])"),
+    re.compile(rf"(?<![\w:.-])(?P<topic>{_TOPIC})\"? \[(?P<partition>\d{{1,9}})\]"),
     re.compile(rf"[\[{{](?P<topic>{_TOPIC})-(?P<partition>\d{{1,9}})="),
     re.compile(rf"topic[=: ]['\"]?(?P<topic>{_TOPIC})['\"]?,? partition[=: ](?P<partition>\d{{1,9}})"),
     re.compile(rf"partition (?P<partition>\d{{1,9}}) of topic (?P<topic>{_TOPIC})", re.IGNORECASE),
@@ -62,7 +69,11 @@ _THREAD: Final = (
     re.compile(r"\[(?P<id>task-thread-[\w.:-]{1,200})\]"),
     re.compile(r"\[(?P<id>[A-Za-z][\w.#$@:/-]{0,80})\]"),
 )
-_LEVELS: Final = frozenset({"INFO", "WARN", "WARNING", "ERROR", "DEBUG", "TRACE", "FATAL", "ERR"})
+_NO_THREAD: Final = (
+    "Producer",
+    "Consumer",
+    "thrd:",
+)  # librdkafka names its threads alike in all instances
 _PARTS: Final = (
     (re.compile(r"\[(?:Producer|Transactional producer) |#producer-\d|kafka\.clients\.producer|kafka-producer"), Part.PRODUCER),
     (re.compile(r"\[Consumer |#consumer-\d|kafka\.clients\.consumer|groupId="), Part.CONSUMER),
@@ -75,7 +86,8 @@ _BROKERS: Final = re.compile(
     r"Transaction Marker Request Completion Handler"
 )
 LIBRDKAFKA: Final = re.compile(
-    r"rdkafka|%[0-7]\|\d|KafkaError\{|cimpl\.Kafka|Confluent\.Kafka|Local: |Broker: |#(?:producer|consumer)-\d"
+    r"rdkafka|%[0-7]\|\d|KafkaError\{|cimpl\.Kafka|Confluent\.Kafka|Local: |Broker: |#(?:producer|consumer)-\d|\[thrd:|"
+    r"TXNERR|in state (?:Abortable|Fatal)Error|\(idempotence state "
 )
 PYTHON: Final = re.compile(r"aiokafka|kafka\.errors\.|kafka-python|<Broker|\[Error \d{1,3}\] ")
 
@@ -85,11 +97,13 @@ def names_of(text: str, application: str | None) -> Names:
     place = _first(_PARTITION, text)
     producer = _first(_PRODUCER, text)
     partition = None if place is None else place["partition"]
+    handle = _HANDLE.search(text)
     epoch = None if producer is None else producer["epoch"]
     return Names(
         application=application,
         thread=_thread(text),
-        client_id=_id(_CLIENT_ID, text),
+        client_id=_id(_CLIENT_ID, text) if handle is None else handle["id"],
+        handle=None if handle is None else handle["handle"],
         transactional_id=_id(_TRANSACTIONAL_ID, text),
         group=_id(_GROUP, text),
         topic=None if place is None else place["topic"],
@@ -136,6 +150,6 @@ def _thread(text: str) -> str | None:
     head = text[:300]
     for pattern in _THREAD:
         for match in pattern.finditer(head):
-            if match["id"] not in _LEVELS and not match["id"].startswith(("Producer", "Consumer")):
+            if not match["id"].isupper() and not match["id"].startswith(_NO_THREAD):
                 return match["id"]
     return None

@@ -19,6 +19,8 @@ FRAGMENTS: Final = (
     ("initializing transactional state", Operation.INIT_PRODUCER_ID),
     ("Failed to abort transaction", Operation.ABORT),
     ("Failed to commit transaction", Operation.COMMIT),
+    ("result to send: COMMIT", Operation.COMMIT),
+    ("result to send: ABORT", Operation.ABORT),
     ("Failed to end transaction", Operation.END_TXN),
     ("Unable to commit", Operation.COMMIT),
     ("Failed to commit KafkaCommittable", Operation.COMMIT),
@@ -125,6 +127,33 @@ _OF_CLASS: Final = {
 _PARTS: Final = {b"producer": Part.PRODUCER, b"consumer": Part.CONSUMER, b"admin": Part.ADMIN}
 
 
+# A call in a line of source code, as a traceback of Python shows it above the exception; a frame of .NET.
+_CALL: Final = re.compile(
+    r"(?<=[.\s])(?P<call>(?:commit|abort|begin)_transaction|init_transactions|send_offsets_to_transaction)\("
+)
+_CALLS: Final = {
+    "commit_transaction": Operation.COMMIT,
+    "abort_transaction": Operation.ABORT,
+    "begin_transaction": Operation.BEGIN,
+    "init_transactions": Operation.INIT_PRODUCER_ID,
+    "send_offsets_to_transaction": Operation.TXN_OFFSET_COMMIT,
+}
+_FRAME_OF_NET: Final = re.compile(rb"Confluent\.Kafka\.[^\s(]{0,200}\.(?P<method>[A-Za-z]{1,40})\(")
+_METHODS_OF_NET: Final = {
+    b"InitTransactions": Operation.INIT_PRODUCER_ID,
+    b"BeginTransaction": Operation.BEGIN,
+    b"SendOffsetsToTransaction": Operation.TXN_OFFSET_COMMIT,
+    b"CommitTransaction": Operation.COMMIT,
+    b"AbortTransaction": Operation.ABORT,
+}
+
+
+def call_in(text: str) -> Operation | None:
+    """Return the call about a transaction that a line of source code makes."""
+    match = _CALL.search(text)
+    return None if match is None else _CALLS[match["call"]]
+
+
 def operation_of_text(text: str) -> Operation | None:
     """Return what a message says that failed; None: nothing of what is known."""
     match = _FIND.search(text)
@@ -135,7 +164,8 @@ def operation_of_frame(line: bytes) -> tuple[Operation | None, Part | None]:
     """Return what a frame of a stack trace was doing, and in which client."""
     match = _FRAME.search(line)
     if match is None:
-        return None, None
+        of_net = _FRAME_OF_NET.search(line)
+        return (None if of_net is None else _METHODS_OF_NET.get(of_net["method"])), None
     part = _PARTS[match["part"]]
     operation = (
         _INNER.get(match["inner"] or b"")

@@ -15,6 +15,7 @@ from typing import Final
 
 from collectors.application_log.errors_in_line import LineErrors, errors_of
 from collectors.application_log.name_reading import LIBRDKAFKA
+from collectors.application_log.operations import call_in
 from collectors.application_log.record import Record
 from collectors.application_log.sentences import Sentence, sentence_of
 from collectors.application_log.transaction_lines import MARKS, transaction_of
@@ -31,7 +32,7 @@ MOST_HEAD: Final = 2_000
 # What a line has to hold to be read; one of these, or a code in capitals.
 _MARKS: Final = (
     b"xception", b"Error", b"afka", b"Transiting", b"Local: ", b"Broker: ", b"clientId", b"Fenced", b"::NULL",
-    b"::null", b"TransactionMetadata", b"transaction_metadata", b"transactionStatus", b"transactional",
+    b"::null", b"_transaction", b"TransactionMetadata", b"transaction_metadata", b"transactionStatus", b"transactional",
     *(b"%%%d|" % level for level in range(8)),
 )  # fmt: skip
 _CODE: Final = re.compile(rb"[A-Z]_[A-Z]{2}")
@@ -131,6 +132,14 @@ class Reader:
             if record is not None:
                 record.add_frame(line)
             return
+        if (
+            b"_transaction" in line
+            and call_in(line.decode(errors="replace"))
+            and line[:1].isspace()
+        ):
+            head = self._heads.get(name, b"")[:MOST_HEAD]
+            self._keep_head(name, head + b"\n" + line.strip()[:MOST_HEAD])  # above its exception
+            return
         if not _is_of_note(line):
             yield from self._take_ordinary(line, name, record)
             return
@@ -173,9 +182,10 @@ class Reader:
         yield from self._end(name)
         has_head = is_bare or not _HEAD.match(line)
         head = self._heads.pop(name, b"")[:MOST_HEAD] if has_head else b""
-        if not is_bare:
+        begins = is_bare or _is_of_interest(text, errors, sentence)
+        if not is_bare and not errors.thrown:
             self._keep_head(name, line)
-        if is_bare or _is_of_interest(text, errors, sentence):
+        if begins:
             record = Record(source=self._source, line=self.lines, application=name)
             record.head = head.decode(errors="replace")
             record.add_line(text, errors, sentence)

@@ -11,6 +11,7 @@ from collectors.application_log.errors_in_line import WEAK, LineErrors, framewor
 from collectors.application_log.name_reading import client_in, names_of, part_in
 from collectors.application_log.operations import (
     TRANSACTIONAL,
+    call_in,
     operation_of_frame,
     operation_of_text,
     part_of,
@@ -24,6 +25,7 @@ from rules.facts.application_log import (
     Operation,
     Outcome,
     Part,
+    Release,
     Thrown,
 )
 
@@ -31,6 +33,8 @@ MOST_ERRORS: Final = 12  # of one chain of causes
 MOST_APPENDED: Final = 3
 MOST_TEXT: Final = 6_000  # characters
 SHOWN: Final = 240
+ABORTABLE: Final = frozenset({"TRANSACTION_ABORTABLE"})  # its class says what can be done
+_JAR: Final = re.compile(rb"kafka-clients-(?P<major>\d{1,3})\.(?P<minor>\d{1,3})\.")
 _EPOCH: Final = re.compile(r"%[0-7]\|(?P<seconds>\d{9,10}(?:\.\d{1,6})?)\|")
 
 
@@ -52,6 +56,7 @@ class Record:
     appended: int = 0  # lines that went on with a message
     operation: Operation | None = None  # of the outermost frame that says one
     part: Part | None = None
+    release: Release | None = None
 
     def add_line(self, text: str, errors: LineErrors, sentence: Sentence | None) -> None:
         """Take a line that names errors, or holds a known sentence."""
@@ -86,8 +91,9 @@ class Record:
     def add_frame(self, line: bytes) -> None:
         """Take a frame of the stack trace of the last exception."""
         self.has_frames = True
-        if b"kafka" not in line:
+        if b"afka" not in line:
             return
+        self.release = self.release or _release_of(line)
         self.framework = self.framework or framework_in(line.decode(errors="replace"))
         operation, part = operation_of_frame(line)
         self.part = self.part or part
@@ -100,7 +106,7 @@ class Record:
     def event(self, zone: tzinfo) -> ApplicationError:
         """Return what the record says."""
         whole = f"{self.head}\n{self.text}" if self.head else self.text
-        sentence, chain = self.sentence, tuple(self.thrown)
+        sentence, chain = self.sentence, self._chain()
         if sentence is not None and sentence.error is not None:
             chain = _with_sentence(chain, sentence, sentence.error)
         names = names_of(whole, self.application)
@@ -115,13 +121,26 @@ class Record:
             at=self._at(zone),
             client=client,
             part=part,
-            outcome=self._outcome(whole),
+            outcome=self._outcome(whole, chain, operation),
             chain=chain,
             framework=self.framework or framework_in(whole),
             operation=operation,
-            is_transactional=is_transactional,
+            is_transactional=is_transactional
+            or (True if _names_a_transaction(chain) else is_transactional),
+            release=self.release,
             names=names,
             text=(self.text or self.head).split("\n", 1)[0].strip()[:SHOWN],
+        )
+
+    def _chain(self) -> tuple[Thrown, ...]:
+        """Return the errors, with the call above them where they say only that a transaction was to be ended."""
+        call = call_in(self.head)
+        is_of_ending = call in (Operation.COMMIT, Operation.ABORT)
+        return tuple(
+            replace(each, operation=call)
+            if is_of_ending and each.operation is Operation.END_TXN
+            else each
+            for each in self.thrown
         )
 
     def _at(self, zone: tzinfo) -> datetime | None:
@@ -131,9 +150,13 @@ class Record:
     def _operation(self, whole: str) -> Operation | None:
         of_sentence = None if self.sentence is None else self.sentence.operation
         of_first = self.thrown[0].operation if self.thrown else None
-        return of_sentence or of_first or self.operation or operation_of_text(whole)
+        operation = of_sentence or of_first or self.operation or operation_of_text(whole)
+        is_vague = operation in (None, Operation.END_TXN)
+        return (call_in(self.head) or operation) if is_vague else operation
 
-    def _outcome(self, whole: str) -> Outcome:
+    def _outcome(
+        self, whole: str, chain: tuple[Thrown, ...], operation: Operation | None
+    ) -> Outcome:
         """Return what the client does now: its own words count, whatever the error."""
         if "|FATAL|" in whole or "Fatal error:" in whole:
             return Outcome.FATAL
@@ -141,6 +164,8 @@ class Record:
             return self.sentence.outcome
         if self.outcome is not None:
             return self.outcome
+        if operation is not Operation.ABORT and any(each.error in ABORTABLE for each in chain):
+            return Outcome.ABORTABLE
         is_trace = self.has_frames or self.text.lstrip().startswith(("org.", "Caused", "java."))
         return Outcome.RETRYING if goes_on(whole) and not is_trace else Outcome.RAISED
 
@@ -161,9 +186,21 @@ def _with_sentence(chain: tuple[Thrown, ...], sentence: Sentence, error: str) ->
     return (*chain, said) if all(each.error in WEAK for each in chain) else chain
 
 
+def _release_of(frame: bytes) -> Release | None:
+    """Return the release of the Java client by the jar that a frame names."""
+    match = _JAR.search(frame)
+    return None if match is None else (int(match["major"]), int(match["minor"]))
+
+
+def _names_a_transaction(chain: tuple[Thrown, ...]) -> bool:
+    return any(each.error in ABORTABLE or each.error == "TRANSACTION_ABORTED" for each in chain)
+
+
 def _is_transactional(
     text: str, transactional_id: str | None, operation: Operation | None, client: Client | None
 ) -> bool | None:
+    if "idempotence PID" in text and "TXNERR" not in text:
+        return False
     if (
         transactional_id is not None
         or operation in TRANSACTIONAL

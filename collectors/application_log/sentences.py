@@ -44,7 +44,7 @@ PRODUCERS: Final[tuple[Row, ...]] = (
     ("Failing batch since transaction was aborted", "TRANSACTION_ABORTED", _RAISED),
     ("because we are in an error state", "_ERROR_STATE", _RAISED),
     ("previous transactional or idempotent request has failed", "_ERROR_STATE", _RAISED),
-    ("Aborting producer batches due to fatal error", "_ERROR_STATE", _RAISED),
+    ("Aborting producer batches due to fatal error", "_ERROR_STATE", _FATAL),
     ("Producer is closed forcefully", "_CLOSED", _RAISED),
     ("after producer has been closed", "_CLOSED", _RAISED),
     ("Producer closed while", "_CLOSED", _RAISED),
@@ -54,6 +54,13 @@ PRODUCERS: Final[tuple[Row, ...]] = (
     ("Unable to verify the partition has been added", "_VERIFICATION_FAILED", _RAISED),
     ("Invalid transition attempted from state", "_INVALID_TRANSITION", _RAISED),
     ("exhausting retries", None, _ABORTABLE),
+    ("Unexpected error in InitProducerId", None, _FATAL, Operation.INIT_PRODUCER_ID),
+    ("Unexpected error in AddOffsets", None, _FATAL, Operation.ADD_OFFSETS),
+    ("Unexpected error in TxnOffsetCommit", None, _FATAL, Operation.TXN_OFFSET_COMMIT),
+    ("Unhandled error in EndTxn", None, _FATAL, Operation.END_TXN),
+    ("with partition count", "_NO_SUCH_PARTITION", _RAISED, Operation.SEND_METADATA),
+    ("Operation not valid in state", "_STATE", _RAISED),
+    ("No PID available", "_WAIT_COORD", _RETRYING, Operation.INIT_PRODUCER_ID),
     ("fenced by newer producer instance", "_FENCED", _FATAL),
     ("Fatal transaction error", None, _FATAL),
     ("Current transaction failed", None, _ABORTABLE),
@@ -97,6 +104,8 @@ CONNECTIONS: Final[tuple[Row, ...]] = (
     ("being disconnected", "NETWORK_EXCEPTION", _RETRYING),
     ("brokers are down", "_ALL_BROKERS_DOWN", _RETRYING, Operation.CONNECT),
     ("Failed to resolve", "_RESOLVE", _RETRYING, Operation.CONNECT),
+    ("Disconnected (after", "NETWORK_EXCEPTION", _RETRYING),
+    ("Connection setup timed out", "_NOT_CONNECTED", _RETRYING, Operation.CONNECT),
     ("Connection refused", "_NOT_CONNECTED", _RETRYING, Operation.CONNECT),
 )
 FRAMEWORKS: Final[tuple[Row, ...]] = (
@@ -107,6 +116,8 @@ FRAMEWORKS: Final[tuple[Row, ...]] = (
     ("transaction data is lost", "_FLINK_DATA_LOST", _HANDLED),
     ("Most likely the transaction has been aborted", "_FLINK_DATA_LOST", _HANDLED),
     ("producer is already fenced", "_FLINK_DATA_LOST", _HANDLED),
+    ("Error encountered in task", "_CONNECT_REPORTED", _HANDLED),
+    ("Failed to perform zombie fencing", "_CONNECT_NOT_STARTED", _RAISED),
     ("Tolerance exceeded in error handler", "_CONNECT_TOLERANCE", _RAISED),
     ("unrecoverable exception", "_CONNECT_TASK_FAILED", _RAISED),
     ("Unrecoverable exception", "_CONNECT_TASK_FAILED", _RAISED),
@@ -119,6 +130,10 @@ FRAMEWORKS: Final[tuple[Row, ...]] = (
 BROKERS: Final[tuple[Row, ...]] = (
     ("Completed rollback of ongoing transaction", "_TXN_TIMED_OUT", _HANDLED),
     ("Stopping serving replicas in dir", "_DISK_FAILED", _RAISED),
+    ("Stopped serving replicas in dir", "_DISK_FAILED", _RAISED),
+    ("using an unclean election", "_UNCLEAN_ELECTION", _HANDLED),
+    ("log truncation is not allowed", "_TRUNCATION_REFUSED", _RAISED),
+    ("received transaction marker result to send", "INVALID_TXN_STATE", _RAISED),
     ("Initialized transactionalId", "_PRODUCER_INITIALIZED", _HANDLED),
     ("has failed, removing it from the group", "_SESSION_EXPIRED", _HANDLED),
     ("transaction marker for partition", None, _RETRYING),
@@ -142,13 +157,14 @@ ANSWERS: Final[tuple[Row, ...]] = (
     ("fewer in-sync replicas than required", "NOT_ENOUGH_REPLICAS", _RAISED),
     ("Not authorized to access topic", "TOPIC_AUTHORIZATION_FAILED", _RAISED),
     ("Not authorized to access group", "GROUP_AUTHORIZATION_FAILED", _RAISED),
+    ("server experienced an unexpected error", "UNKNOWN_SERVER_ERROR", _RAISED),
     ("No space left on device", "_DISK_FAILED", _RAISED),
 )
 # Their error counts even where the line names another one, which is then its cause.
 DECISIVE: Final = frozenset({
     "_STREAMS_CONTINUED", "_RECORD_SKIPPED", "_FLINK_DATA_LOST", "_CLOSED", "_ERROR_STATE", "_FENCED",
     "_SPRING_GAVE_UP", "_CALL_TO_REPEAT", "_AUTHORIZATION_ABORTABLE", "_VERIFICATION_FAILED",
-    "_LOG_TRUNCATION", "LOG_TRUNCATION", "_CONNECT_TOLERANCE",
+    "_LOG_TRUNCATION", "LOG_TRUNCATION", "_CONNECT_TOLERANCE", "_CONNECT_REPORTED", "_NO_SUCH_PARTITION",
 })  # fmt: skip
 
 

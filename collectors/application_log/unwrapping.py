@@ -34,6 +34,7 @@ _TRACE: Final = (
     "stack_trace", "error.stack_trace", "full_message", "exception", "stackTrace", "stacktrace",
     "exc_info", "thrown.extendedStackTrace", "error.stack", "exception.stacktrace", "_exception",
     "err.stack", "stack", "throwable", "exception.stack_trace", "_stack_trace", "error_stack",
+    "error", "err", "errorVerbose",
 )  # fmt: skip
 _TIME: Final = (
     "@timestamp",

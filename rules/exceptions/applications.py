@@ -24,13 +24,15 @@ def keys_of(event: ApplicationError) -> list[Key]:
     space = names.application or ""
     keys: list[Key] = []
     if names.client_id is not None and event.client is not Client.BROKER:
-        keys.append((space, "client", _instance(names.client_id)))
+        keys.append((space, "client", _instance(names.handle or names.client_id)))
     if names.transactional_id is not None:
         keys.append(("", "transaction", names.transactional_id))
     if names.thread is not None and _STREAMS.match(names.thread):
         keys.append((space, "client", _instance(names.thread)))
     if names.producer_id is not None and names.producer_id >= 0:
         keys.append(("", "producer", str(names.producer_id)))
+    if event.client is Client.BROKER and _errors(event) & OF_A_DISK and names.broker is not None:
+        keys.append((space, "disk", str(names.broker)))
     return keys
 
 
@@ -82,7 +84,9 @@ def applications(events: Sequence[ApplicationError]) -> list[list[int]]:
 def _neighbour(events: Sequence[ApplicationError], index: int, named: Iterable[int]) -> int | None:
     """Return the event whose application a line without names belongs to: the same error, else the nearest."""
     event = events[index]
-    candidates = [each for each in named if _may_be_of_one(event, events[each])]
+    ids = {each.names.transactional_id for each in events} - {None}
+    only_id = ids.pop() if len(ids) == 1 else None
+    candidates = [each for each in named if _may_be_of_one(event, events[each], only_id)]
     if not candidates:
         return None
 
@@ -94,15 +98,37 @@ def _neighbour(events: Sequence[ApplicationError], index: int, named: Iterable[i
     return min(candidates, key=distance)
 
 
-def _may_be_of_one(event: ApplicationError, other: ApplicationError) -> bool:
-    """Whether two lines may come from one application: a broker's line only about the same partition."""
+def _may_be_of_one(event: ApplicationError, other: ApplicationError, only_id: str | None) -> bool:
+    """Whether two lines may come from one application: a broker's line only about the same partition or id.
+
+    A client's line that names nothing may belong to the one transactional id of the text.
+    """
     if Client.BROKER in (event.client, other.client):
-        return _is_about_one(event.names, other.names)
+        is_its_id = only_id is not None and other.names.transactional_id == only_id
+        is_fenced = bool(_errors(event) & OF_ONE_ID) and event.names.topic is None
+        return (
+            _is_about_one(event.names, other.names)
+            or (is_its_id and is_fenced)
+            or _is_told(event, other)
+        )
     return (
         event.names.application == other.names.application
         and _family(event) in (None, _family(other))
         and event.source == other.source
     )
+
+
+OF_A_DISK: Final = frozenset({"KAFKA_STORAGE_ERROR", "_DISK_FAILED"})
+# Errors that only the holder of a transactional id gets.
+OF_ONE_ID: Final = frozenset({
+    "PRODUCER_FENCED", "_FENCED", "INVALID_PRODUCER_EPOCH", "INVALID_TXN_STATE", "TRANSACTION_ABORTABLE",
+})  # fmt: skip
+
+
+def _is_told(event: ApplicationError, other: ApplicationError) -> bool:
+    """Whether a client that names no partition got what a broker's line says: the same rejection of a sequence."""
+    is_clients = event.client is not Client.BROKER and event.names.topic is None
+    return is_clients and "OUT_OF_ORDER_SEQUENCE_NUMBER" in _errors(event) & _errors(other)
 
 
 def _family(event: ApplicationError) -> Client | None:
@@ -125,12 +151,16 @@ def _join_nameless(
     events: Sequence[ApplicationError], keys: Sequence[Sequence[Key]], groups: Groups
 ) -> None:
     """Join lines that have no names, and none near them, by source, shipper's name, library and thread."""
-    by_place: dict[object, int] = {}
-    for index, event in enumerate(events):
-        if keys[index] or groups.find(index) != index:
-            continue
-        names = event.names
-        place: object = (event.source, names.application, names.thread, event.client)
+    by_place: dict[object, dict[Client | None, int]] = {}
+    nameless = [
+        index for index in range(len(events)) if not keys[index] and groups.find(index) == index
+    ]
+    for index in sorted(nameless, key=lambda each: events[each].client is None):
+        event, names = events[index], events[index].names
+        place: object = (event.source, names.application, names.thread)
         if event.client is Client.BROKER:
-            place = (event.client, names.topic, names.partition)
-        groups.join(by_place.setdefault(place, index), index)
+            place = (names.topic, names.partition)
+        by_client = by_place.setdefault(place, {})
+        others = [other for client, other in by_client.items() if client is not None]
+        is_of_any = event.client is None and len(others) == 1
+        groups.join(others[0] if is_of_any else by_client.setdefault(event.client, index), index)

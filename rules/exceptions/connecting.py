@@ -21,6 +21,7 @@ from rules.exceptions.meaning import (
     table,
     when,
 )
+from rules.exceptions.transaction_calls import COMMIT_REFUSED, ENDING
 from rules.facts.application_log import Operation, Part
 
 _FATE: Final = (
@@ -284,8 +285,8 @@ CONNECTING: Final[Table] = table(
     (("KAFKA_STORAGE_ERROR", "LOG_DIR_NOT_FOUND", "_DISK_FAILED"), always(STORAGE)),
     (("UNSUPPORTED_VERSION", "UNSUPPORTED_FOR_MESSAGE_FORMAT", "UNSUPPORTED_COMPRESSION_TYPE", "_UNSUPPORTED_FEATURE"), always(OLD_BROKER)),
     (("CONFIG", "INVALID_REQUIRED_ACKS", "_INVALID_ARG", "_NOT_CONFIGURED", "INVALID_CONFIGURATION"), always(SETTINGS)),
-    (("UNKNOWN_SERVER_ERROR", "_INCONSISTENT"), always(UNKNOWN_AT_SERVER)),
+    (("UNKNOWN_SERVER_ERROR", "_INCONSISTENT"), (when(COMMIT_REFUSED, *ENDING), *always(UNKNOWN_AT_SERVER))),
     (("THROTTLING_QUOTA_EXCEEDED",), always(QUOTA)),
     (("INTERRUPT", "WAKEUP", "_INTR"), always(INTERRUPTED)),
-    (("KAFKA", "KAFKA_RETRIABLE", "RETRIABLE"), always(BARE)),
+    (("KAFKA", "RETRIABLE"), always(BARE)),
 )  # fmt: skip

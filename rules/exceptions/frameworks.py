@@ -100,6 +100,30 @@ TOLERANCE: Final = Meaning(
     check="key.converter, value.converter and who wrote the record.",
     next=(Next.LAG,),
 )
+REPORTED: Final = Meaning(
+    id="connect_record_reported",
+    title="Kafka Connect reports a record that it could not convert or transform",
+    explanation="The line is a report alone: what comes next is decided by errors.tolerance of the connector.",
+    java=NOBODY,
+    records=Records.UNKNOWN,
+    condition=(
+        "Lost to the target with errors.tolerance=all and no dead letter queue; neither with none, where the "
+        "task stops in front of the record."
+    ),
+    action="Mend the converter or who wrote the record, or set a dead letter queue.",
+    check="errors.tolerance and errors.deadletterqueue.topic.name; whether the task runs.",
+    next=(Next.LAG,),
+)
+NOT_STARTED: Final = Meaning(
+    id="connect_task_not_started",
+    title="a source task with exactly-once support could not start",
+    explanation="Earlier tasks of the connector have to be fenced first, and the worker could not have that done.",
+    java=NOBODY,
+    records=Records.NEITHER,
+    condition="The task has read and written nothing.",
+    action="Mend how workers reach their leader (REST listeners; dedicated.mode.enable.internal.rest of MirrorMaker 2), and restart the task.",
+    check="The cause in the stack trace; the leader's log at that time.",
+)
 FLUSH_FAILED: Final = Meaning(
     id="connect_flush_failed",
     title="a source task of Kafka Connect could not flush or commit its offsets",
@@ -181,6 +205,8 @@ FRAMEWORKS: Final[Table] = table(
     (("STREAMS", "_STREAMS_DIED", "TASK_TIMEOUT", "TASK_ID_FORMAT", "MISSING_SOURCE_TOPIC", "TASK_ASSIGNMENT"), always(STREAMS_DIED)),
     (("CONNECT", "_CONNECT_TASK_FAILED", "DATA", "ALREADY_EXISTS", "ILLEGAL_WORKER_STATE"), always(CONNECT_FAILED)),
     (("_CONNECT_TOLERANCE",), always(TOLERANCE)),
+    (("_CONNECT_REPORTED",), always(REPORTED)),
+    (("_CONNECT_NOT_STARTED",), always(NOT_STARTED)),
     (("_CONNECT_FLUSH_FAILED", "_CONNECT_COMMIT_FAILED"), always(FLUSH_FAILED)),
     (("_SPRING_SEEK",), always(SEEK)),
     (("_SPRING_GAVE_UP",), always(GAVE_UP)),

@@ -27,16 +27,26 @@ _ENDED: Final = frozenset(
     {"transaction_timed_out", "producer_initialized", "max_poll_exceeded", "session_expired"}
 )
 _FENCING: Final = frozenset(
-    {"invalid_producer_epoch", "invalid_producer_epoch_at_coordinator", "producer_fenced"}
+    {
+        "invalid_producer_epoch",
+        "invalid_producer_epoch_at_coordinator",
+        "invalid_producer_epoch_fatal",
+        "producer_fenced",
+    }
 )
 _LEFT: Final = frozenset(
     {"max_poll_exceeded", "session_expired", "member_not_known", "rebalance_in_progress"}
 )
+CLOSE: Final = "Close this producer and start a new one."  # where only the client's own words say that it is finished
+# What says nothing more of records where its cause is known.
+EXPLAINED_AWAY: Final = frozenset({"task_corrupted", "epoch_raised"})
 # What an earlier error explains in the same application.
 FOLLOWS: Final = {
     "producer_fenced": _ENDED | _FENCING,
     "invalid_producer_epoch": _ENDED | _FENCING,
     "invalid_producer_epoch_at_coordinator": _ENDED | _FENCING,
+    "invalid_producer_epoch_fatal": _ENDED | _FENCING,
+    "invalid_txn_state_at_abort": _ENDED | _FENCING,
     "invalid_txn_state": _ENDED | _FENCING,
     "invalid_txn_state_at_leader": _ENDED | _FENCING,
     "commit_failed": _LEFT,
@@ -44,6 +54,9 @@ FOLLOWS: Final = {
     "member_not_known": _LEFT,
     "assignment_lost": _LEFT,
     "task_migrated": _LEFT | _FENCING | _ENDED,
+    "task_corrupted": frozenset({"commit_result_unknown_in_streams", "batch_expired"}),
+    "epoch_raised": frozenset({"epoch_raised_after_timeouts"}),
+    "epoch_raised_after_timeouts": frozenset({"batch_expired"}),
 }
 
 
@@ -74,6 +87,7 @@ class Incident:
     transactional: Ability | None
     records: Records
     condition: str
+    action: str
 
     @property
     def is_harmless(self) -> bool:
@@ -139,10 +153,16 @@ def _incident(
     problems = _in_order(_problems(judged), dict(zip(map(id, events), times, strict=True)))
     counted = [problem for problem in problems if problem.role is Role.CAUSE] or problems
     problems = _with_consequences(problems)
+    explained = [each.judged.meaning.id for each in problems if each.role is Role.CONSEQUENCE]
+    counted = [
+        each
+        for each in counted
+        if not (each.judged.meaning.id in EXPLAINED_AWAY and each.judged.meaning.id in explained)
+    ] or counted
     causes = [problem for problem in problems if problem.role is Role.CAUSE]
     harmless = [problem for problem in problems if problem.role is Role.HARMLESS]
     cause = next(iter([*causes, *harmless, *problems]))
-    worst = max(counted, key=lambda problem: WORST.index(problem.judged.records))
+    worst = max(counted, key=_how_bad)
     return Incident(
         problems=tuple(problems),
         cause=cause,
@@ -155,7 +175,28 @@ def _incident(
         ),
         records=worst.judged.records,
         condition=worst.judged.condition,
+        action=_action(cause, problems),
     )
+
+
+def _how_bad(problem: Problem) -> tuple[int, bool]:
+    """Order problems by what may have become of records; a client says more of its own than a broker."""
+    judged = problem.judged
+    return WORST.index(judged.records), judged.event.client is not Client.BROKER
+
+
+def _action(cause: Problem, problems: Iterable[Problem]) -> str:
+    """Return what to do: that of the error that finished the producer, if the first one had not."""
+    judged, own = cause.judged, cause.judged.meaning.action
+    if Ability.FATAL in (judged.transactional, judged.idempotent):
+        is_said_alone = Ability.FATAL not in (
+            *judged.meaning.java,
+            *(judged.meaning.librdkafka or ()),
+        )
+        return f"{CLOSE} {own}" if is_said_alone else own
+    fatal = [each.judged.meaning for each in problems if each.judged.transactional is Ability.FATAL]
+    last = fatal[-1].action if fatal else own
+    return f"{last} {own}" if judged.event.client is Client.BROKER and last != own else last
 
 
 def _is_transactional(events: Iterable[ApplicationError]) -> bool | None:
@@ -182,7 +223,13 @@ def _problems(judged: Sequence[Judged]) -> list[Problem]:
 
 
 def _problem(results: Sequence[Judged]) -> Problem:
-    best = max(results, key=lambda result: OUTCOMES.index(result.event.outcome))
+    best = max(
+        results,
+        key=lambda each: (
+            each.event.client is not Client.BROKER,
+            OUTCOMES.index(each.event.outcome),
+        ),
+    )
     ends = [(result.event.at, result.event.last_at or result.event.at) for result in results]
     times = [at for pair in ends for at in pair if at is not None]
     return Problem(
@@ -222,7 +269,7 @@ def _with_consequences(problems: Sequence[Problem]) -> list[Problem]:
 
 
 NAMES: Final = (
-    "application", "thread", "client_id", "transactional_id", "group", "producer_id", "broker",
+    "application", "thread", "client_id", "handle", "transactional_id", "group", "producer_id", "broker",
 )  # fmt: skip
 
 

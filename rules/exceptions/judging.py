@@ -11,9 +11,12 @@ from typing import Final
 
 from rules.exceptions.connecting import BARE, CONNECTING, OTHER_TIMEOUTS
 from rules.exceptions.consuming import CONSUMER_TIMEOUTS, CONSUMING
-from rules.exceptions.frameworks import FRAMEWORKS
+from rules.exceptions.frameworks import CONTINUED, FRAMEWORKS, REPORTED
 from rules.exceptions.meaning import Ability, Case, Meaning, Records, Role, Table
-from rules.exceptions.producing import OUT_OF_ORDER, PRODUCER_TIMEOUTS, PRODUCING
+from rules.exceptions.producing import PRODUCER_TIMEOUTS, PRODUCING
+from rules.exceptions.replicas import REPLICAS
+from rules.exceptions.sequences import OUT_OF_ORDER, OUT_OF_ORDER_FATAL, SEQUENCES
+from rules.exceptions.transaction_calls import CALLS
 from rules.exceptions.transactions import TRANSACTIONS
 from rules.facts.application_log import (
     ApplicationError,
@@ -28,10 +31,13 @@ from rules.facts.application_log import (
 TIMEOUTS: Final[tuple[Case, ...]] = (*PRODUCER_TIMEOUTS, *CONSUMER_TIMEOUTS, *OTHER_TIMEOUTS)
 TABLE: Final[Table] = {
     **CONNECTING,
+    **REPLICAS,
     **FRAMEWORKS,
     **CONSUMING,
     **PRODUCING,
+    **SEQUENCES,
     **TRANSACTIONS,
+    **CALLS,
     "TIMEOUT": TIMEOUTS,
     "_TIMED_OUT": TIMEOUTS,
     "SERIALIZATION": PRODUCING["_VALUE_SERIALIZATION"],
@@ -47,12 +53,13 @@ WRAPPERS: Final = frozenset({
 DECISIVE: Final = frozenset({
     "_STREAMS_CONTINUED", "_RECORD_SKIPPED", "_FLINK_DATA_LOST", "TASK_CORRUPTED", "_SPRING_GAVE_UP",
     "_CALL_TO_REPEAT", "_AUTHORIZATION_ABORTABLE", "_VERIFICATION_FAILED", "_CONNECT_TOLERANCE",
+    "_CONNECT_REPORTED", "_NO_SUCH_PARTITION",
     "LOG_TRUNCATION", "_LOG_TRUNCATION", "RETRIABLE_COMMIT_FAILED",
 })  # fmt: skip
 # Frameworks that process again what was not committed, so that a failed record is not lost.
 REPEATING: Final = (Framework.STREAMS, Framework.FLINK)
 REPEATED: Final = "With at-least-once, all since the last commit or checkpoint is processed again; neither with exactly-once."
-OF_TRANSACTIONS: Final = frozenset(TRANSACTIONS) - {
+OF_TRANSACTIONS: Final = frozenset(TRANSACTIONS | CALLS) - {
     "INVALID_PRODUCER_EPOCH",
     "_ERROR_STATE",
     "_PRODUCER_INITIALIZED",
@@ -127,17 +134,23 @@ def decisive(event: ApplicationError) -> Thrown | None:
 
 def _meaning(thrown: Thrown, event: ApplicationError) -> Meaning | None:
     operation = thrown.operation or _operation_around(thrown, event)
-    for case in TABLE.get(thrown.error, ()):
-        if case.operations and operation not in case.operations:
-            continue
-        if case.part is not None and case.part is not event.part:
-            continue
-        if case.client is not None and case.client is not event.client:
-            continue
-        if case.framework is not None and case.framework is not event.framework:
-            continue
-        return case.meaning
-    return None
+    cases = TABLE.get(thrown.error, ())
+    return next((case.meaning for case in cases if _holds(case, operation, event)), None)
+
+
+def _holds(case: Case, operation: Operation | None, event: ApplicationError) -> bool:
+    wanted = (
+        (case.part, event.part),
+        (case.client, event.client),
+        (case.framework, event.framework),
+        (case.outcome, event.outcome),
+    )
+    return (
+        (not case.operations or operation in case.operations)
+        and all(value is None or value is own for value, own in wanted)
+        and (case.before is None or (event.release is not None and event.release < case.before))
+        and (case.since is None or (event.release is not None and event.release >= case.since))
+    )
 
 
 def _operation_around(thrown: Thrown, event: ApplicationError) -> Operation | None:
@@ -188,13 +201,17 @@ def _records(
     is_aborted = is_transactional or event.outcome is Outcome.ABORTABLE
     if is_aborted and meaning.in_transaction is not None:
         return meaning.in_transaction, meaning.condition_in_transaction or meaning.condition
-    if (
-        event.framework in REPEATING
-        and meaning.in_transaction is not None
-        and meaning is not OUT_OF_ORDER
-    ):
+    if event.framework in REPEATING and _is_repeated(meaning):
         return Records.DUPLICATED, REPEATED
     return meaning.records, meaning.condition
+
+
+def _is_repeated(meaning: Meaning) -> bool:
+    """Whether a record that failed so is processed again by a framework that goes back to its last commit."""
+    if meaning in (OUT_OF_ORDER, OUT_OF_ORDER_FATAL, CONTINUED):
+        return False
+    is_dropped = meaning.records is Records.LOST and meaning.java[0] is not None
+    return is_dropped or meaning.in_transaction is not None
 
 
 def _role(meaning: Meaning, event: ApplicationError) -> Role:
@@ -207,6 +224,8 @@ def _role(meaning: Meaning, event: ApplicationError) -> Role:
 
 def _framework(event: ApplicationError, meaning: Meaning) -> Meaning | None:
     """Return what the framework around an error does, if the chain says that."""
+    if meaning is REPORTED:
+        return None
     for thrown in event.chain:
         cases = FRAMEWORKS.get(thrown.error)
         if cases is not None and cases[0].meaning is not meaning:

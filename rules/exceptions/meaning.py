@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from rules.facts.application_log import Client, Framework, Operation, Part
+from rules.facts.application_log import Client, Framework, Operation, Outcome, Part, Release
 
 
 class Ability(StrEnum):
@@ -98,6 +98,9 @@ class Case:
     part: Part | None = None
     client: Client | None = None
     framework: Framework | None = None
+    outcome: Outcome | None = None
+    before: Release | None = None  # of a Java client that is older than this
+    since: Release | None = None  # of a Java client of this release or a later one
 
 
 Table = dict[str, tuple[Case, ...]]

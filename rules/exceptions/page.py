@@ -11,6 +11,9 @@ from rules.exceptions.frameworks import FRAMEWORKS
 from rules.exceptions.judging import TIMEOUTS
 from rules.exceptions.meaning import Ability, Meaning, Table
 from rules.exceptions.producing import PRODUCING
+from rules.exceptions.replicas import REPLICAS
+from rules.exceptions.sequences import SEQUENCES
+from rules.exceptions.transaction_calls import CALLS
 from rules.exceptions.transactions import TRANSACTIONS
 
 HEAD: Final = """# Errors of Kafka's clients, and what they mean
@@ -21,10 +24,13 @@ slash. What a client says of itself in a line counts more than this table.
 """
 SECTIONS: Final[tuple[tuple[str, Table], ...]] = (
     ("Transactions and fencing", TRANSACTIONS),
+    ("Calls without an answer", CALLS),
+    ("Sequence numbers", SEQUENCES),
     ("Sending records", PRODUCING),
     ("Time limits", {"TIMEOUT": TIMEOUTS}),
     ("Reading, groups and commits", CONSUMING),
     ("Leaders, coordinators, connections, permissions", CONNECTING),
+    ("Replicas", REPLICAS),
     ("Kafka Streams, Kafka Connect, Spring, Flink", FRAMEWORKS),
 )
 

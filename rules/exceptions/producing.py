@@ -1,4 +1,4 @@
-"""Errors of sending records: sequences, time limits, sizes, buffers, replicas.
+"""Errors of sending records: time limits, sizes, buffers, replicas.
 
 A retriable error that reaches the application is final: the client has tried until delivery.timeout.ms. Source:
 `Sender` and `KafkaProducer` of Kafka 2.5 to 4.4, `rdkafka_request.c` of librdkafka 2.16, kafka-verified runs on 4.1.
@@ -6,6 +6,7 @@ A retriable error that reaches the application is final: the client has tried un
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from rules.exceptions.meaning import (
@@ -24,9 +25,9 @@ from rules.exceptions.meaning import (
     table,
     when,
 )
-from rules.exceptions.transactions import (
+from rules.exceptions.transaction_calls import (
     ABORT_TIMED_OUT,
-    COMMIT_TIMED_OUT,
+    COMMIT_TIMEOUTS,
     INIT_TIMED_OUT,
     OFFSETS_TIMED_OUT,
 )
@@ -41,112 +42,6 @@ _ABORTED: Final = (
     "An aborted transaction is not visible to read_committed; process its input again."
 )
 
-OUT_OF_ORDER: Final = Meaning(
-    id="out_of_order_sequence",
-    title="a batch does not follow the last one that the leader has of this producer",
-    explanation=(
-        "Either batches arrived in another order, and the retry heals it; or records that were "
-        "acknowledged are gone from the log. The client's error does not decide which."
-    ),
-    java=FAILS_OR_ABORT,
-    librdkafka=(FATAL, FATAL),
-    broker=(RETRIABLE, ABORT),
-    records=Records.UNKNOWN,
-    condition=(
-        "Neither if the missing records arrive or the batch was a repeated one; lost if they had been "
-        "acknowledged and the leader changed uncleanly in between."
-    ),
-    in_transaction=Records.NEITHER,
-    condition_in_transaction=(
-        "Nothing of this transaction becomes visible after its abort; whether earlier committed records "
-        "are gone, the partition's history decides."
-    ),
-    while_retried=Records.UNKNOWN,
-    action="Do not decide by this error: search for a loss on the partition. Send failed records again only if duplicates do no harm.",
-    check="The line with 'incoming seq. number' in the log of the broker that led the partition; unclean elections, truncations.",
-    next=(Next.LOSS, Next.SEQUENCE),
-    part=_P,
-)
-OVERTAKEN: Final = Meaning(
-    id="batch_overtaken",
-    title="a batch arrived before the first one of its transaction",
-    explanation="Batches arrived in another order; the retry heals it. A producer whose state was lost gives the same line.",
-    java=(None, RETRIABLE),
-    records=Records.UNKNOWN,
-    condition="Neither while it heals, which is usual; not known if the same line comes again and again.",
-    action="Nothing, unless it repeats for the same producer at the same offset.",
-    check="Whether the line repeats with the same numbers.",
-    next=(Next.SEQUENCE,),
-    part=_P,
-)
-REPEATED: Final = Meaning(
-    id="batch_repeated",
-    title="a batch was sent again that is in the log already",
-    explanation="Its sequence is not above the last one: a late retry of something that the leader has, and has forgotten.",
-    java=FAILS_OR_ABORT,
-    broker=(RETRIABLE, ABORT),
-    records=Records.NEITHER,
-    condition="It is in the log; duplicated only if the application sends the failed records again.",
-    action="Nothing against a loss; check whether the application repeats failed sends.",
-    check="A leader change shortly before.",
-    next=(Next.SEQUENCE,),
-    part=_P,
-)
-DUPLICATE: Final = Meaning(
-    id="duplicate_sequence",
-    title="the leader has this batch already: it is written",
-    explanation="An error by name only; Java and librdkafka count it as success.",
-    java=FAILS_OR_ABORT,
-    records=Records.NEITHER,
-    condition="Written once; duplicated if the application sends it again.",
-    action="Do not send it again.",
-    check="Whether the application repeats failed sends.",
-    part=_P,
-)
-UNKNOWN_PRODUCER: Final = Meaning(
-    id="unknown_producer_id",
-    title="the leader has forgotten this producer",
-    explanation=(
-        "Brokers up to 2.4 answer so when all records of the producer were deleted by retention. Newer "
-        "ones accept the batch; clients from 2.5 on go on by themselves."
-    ),
-    java=FAILS_OR_ABORT,
-    librdkafka=(RETRIABLE, ABORT),
-    records=Records.NEITHER,
-    condition="This record was not written; send it again, or abort the transaction. It is no proof of a loss.",
-    action="Send again, or abort. Upgrade brokers to 2.5 or later, or lengthen the topic's retention.",
-    check="The topic's retention against how long the producer was idle.",
-    next=(Next.TOPIC,),
-    part=_P,
-)
-BATCHES_GIVEN_UP: Final = Meaning(
-    id="epoch_raised_after_timeouts",
-    title="the client gave batches up after their time limit, and raised its epoch itself",
-    explanation="Its batches expired before; the gap in the sequence is the client's own, not a loss at the broker.",
-    java=(RETRIABLE, None),
-    records=Records.UNKNOWN,
-    condition="Of the batches that expired before: lost if not written and not sent again.",
-    action="See the batches that expired, which were reported to the application.",
-    check="'Expiring ... record(s)' before this line.",
-    next=(Next.PARTITION,),
-    role=Role.CONSEQUENCE,
-    part=_P,
-)
-EPOCH_RAISED: Final = Meaning(
-    id="epoch_raised",
-    title="an idempotent producer raised its own epoch",
-    explanation=(
-        "After OUT_OF_ORDER_SEQUENCE_NUMBER a Java client does so when it found a real gap: records that it "
-        "had sent and that were acknowledged are missing at the leader. After a time limit it is harmless."
-    ),
-    java=(RETRIABLE, None),
-    records=Records.UNKNOWN,
-    condition="Acknowledged records may be lost if OUT_OF_ORDER_SEQUENCE_NUMBER came just before; the application is never notified.",
-    action="Search for a loss on the partition of the line before.",
-    check="The client's lines just before; unclean elections and truncations of that partition.",
-    next=(Next.LOSS,),
-    part=_P,
-)
 EXPIRED: Final = Meaning(
     id="batch_expired",
     title="records were not acknowledged within delivery.timeout.ms, and were given up",
@@ -186,6 +81,28 @@ NO_BUFFER: Final = Meaning(
     action="Slow down or wait, then send again; find out why brokers are slow.",
     check="buffer.memory (librdkafka: queue.buffering.max.messages), and the leaders of the topic.",
     next=(Next.PARTITION,),
+    part=_P,
+)
+NO_BUFFER_OLD: Final = replace(
+    NO_BUFFER,
+    id="buffer_exhausted_old_client",
+    explanation=(
+        "Records come faster than brokers take them, for longer than max.block.ms. Clients before 2.6 say "
+        "so, and an open transaction is not marked as failed by it."
+    ),
+    java=(FAILS, FAILS),
+    condition="Only if the application drops the record: a commit would succeed without it. It was never sent, so sending again cannot duplicate it.",
+)
+NO_SUCH_PARTITION: Final = Meaning(
+    id="no_such_partition",
+    title="the application sends to a partition that the topic does not have",
+    explanation="The topic has fewer partitions than the number of the record's. Nothing was sent.",
+    java=FAILS_OR_ABORT,
+    records=Records.NEITHER,
+    condition="The record never left the client: sending again cannot duplicate it. It is lost only if the application drops it.",
+    action="Mend the partition number or the partitioner, or add partitions; send again. In a transaction, abort first.",
+    check="The topic's number of partitions; whether the topic was created anew with fewer.",
+    next=(Next.TOPIC,),
     part=_P,
 )
 TOO_LARGE: Final = Meaning(
@@ -370,8 +287,8 @@ _EXPIRY: Final = (Operation.BATCH_EXPIRED, Operation.PRODUCE, Operation.FLUSH)
 PRODUCER_TIMEOUTS: Final = (
     when(EXPIRED, Operation.BATCH_EXPIRED),
     when(NO_METADATA, Operation.SEND_METADATA),
-    when(NO_BUFFER, Operation.SEND_BUFFER),
-    when(COMMIT_TIMED_OUT, Operation.COMMIT, Operation.END_TXN),
+    when(NO_BUFFER_OLD, Operation.SEND_BUFFER),
+    *COMMIT_TIMEOUTS,
     when(ABORT_TIMED_OUT, Operation.ABORT),
     when(INIT_TIMED_OUT, Operation.INIT_PRODUCER_ID),
     when(
@@ -383,14 +300,8 @@ PRODUCER_TIMEOUTS: Final = (
     when(EXPIRED, *_EXPIRY),
 )
 PRODUCING: Final[Table] = table(
-    (("OUT_OF_ORDER_SEQUENCE_NUMBER",), always(OUT_OF_ORDER)),
-    (("_OVERTAKEN",), always(OVERTAKEN)),
-    (("_REPEATED_BATCH",), always(REPEATED)),
-    (("DUPLICATE_SEQUENCE_NUMBER",), always(DUPLICATE)),
-    (("UNKNOWN_PRODUCER_ID",), always(UNKNOWN_PRODUCER)),
-    (("_BATCHES_GIVEN_UP",), always(BATCHES_GIVEN_UP)),
-    (("_EPOCH_RAISED",), always(EPOCH_RAISED)),
     (("_MSG_TIMED_OUT", "_TIMED_OUT_QUEUE"), always(EXPIRED)),
+    (("_NO_SUCH_PARTITION",), always(NO_SUCH_PARTITION)),
     (("BUFFER_EXHAUSTED", "_QUEUE_FULL"), always(NO_BUFFER)),
     (("MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE"), always(TOO_LARGE)),
     (("INVALID_RECORD", "INVALID_TIMESTAMP"), always(REJECTED)),

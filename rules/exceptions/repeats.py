@@ -58,7 +58,7 @@ def _key(event: ApplicationError) -> object:
         event.outcome,
         event.operation,
         tuple((thrown.error, thrown.operation) for thrown in event.chain) or event.text,
-        (names.application, names.client_id, names.transactional_id, names.group),
+        (names.application, names.handle or names.client_id, names.transactional_id, names.group),
         (names.topic, names.partition, names.producer_id, names.thread),
     )
 

@@ -23,7 +23,7 @@ from rules.exceptions.meaning import (
     table,
     when,
 )
-from rules.facts.application_log import Client, Framework, Operation, Part
+from rules.facts.application_log import Client, Framework, Operation, Outcome, Part
 
 _FROM_COORDINATOR: Final = (
     Operation.END_TXN, Operation.COMMIT, Operation.ADD_PARTITIONS, Operation.ADD_OFFSETS,
@@ -74,6 +74,15 @@ OLD_EPOCH: Final = Meaning(
     next=(Next.TRANSACTION,),
     part=_P,
 )
+OLD_EPOCH_FATAL: Final = replace(
+    OLD_EPOCH,
+    id="invalid_producer_epoch_fatal",
+    title="a producer with an older epoch was rejected, and is finished",
+    java=(FATAL, FATAL),
+    librdkafka=None,
+    action="Close this producer and do not abort; start a new one, and read the input again from the last committed offsets.",
+    next=(Next.TRANSACTION, Next.TRANSACTION_LOG),
+)
 OLD_EPOCH_AT_COORDINATOR: Final = Meaning(
     id="invalid_producer_epoch_at_coordinator",
     title="the coordinator rejected an older producer epoch",
@@ -102,6 +111,18 @@ STATE_AT_LEADER: Final = Meaning(
     action="Abort the transaction, go back to the last committed offsets, begin again.",
     check="'Completed rollback ... due to timeout' for this id in the coordinator's log.",
     next=(Next.TRANSACTION,),
+    part=_P,
+)
+STATE_AT_ABORT: Final = Meaning(
+    id="invalid_txn_state_at_abort",
+    title="the coordinator has no open transaction that could be aborted",
+    explanation="It was aborted before, mostly by the coordinator after its timeout. The client gives the instance up.",
+    java=(None, FATAL),
+    records=Records.NEITHER,
+    condition="The transaction is not committed. Records are lost only if the application does not process its input again.",
+    action="Close the producer, start a new one, and read the input again from the last committed offsets.",
+    check="'Completed rollback ... due to timeout' for this id in the coordinator's log.",
+    next=(Next.TRANSACTION, Next.TRANSACTION_LOG),
     part=_P,
 )
 STATE_AT_COORDINATOR: Final = Meaning(
@@ -138,9 +159,15 @@ MAPPING: Final = Meaning(
     next=(Next.TRANSACTION,),
     part=_P,
 )
-MAPPING_OF_STREAMS: Final = replace(
+MAPPING_FATAL: Final = replace(
     MAPPING,
     id="invalid_producer_id_mapping_fatal",
+    java=(None, FATAL),
+    action="Close the producer, start a new one, and read the input again from the last committed offsets.",
+)
+MAPPING_OF_STREAMS: Final = replace(
+    MAPPING,
+    id="invalid_producer_id_mapping_in_streams",
     java=(None, FATAL),
     action="Start the thread again: the input is read again from the last committed offsets.",
 )
@@ -215,63 +242,6 @@ ERROR_STATE: Final = Meaning(
     role=Role.CONSEQUENCE,
     part=_P,
 )
-COMMIT_TIMED_OUT: Final = Meaning(
-    id="commit_result_unknown",
-    title="the result of a commit is not known: repeat the same call",
-    explanation=(
-        "The coordinator did not answer within max.block.ms. The request goes on in the background; the "
-        "transaction may be committed or not."
-    ),
-    java=(None, RETRIABLE),
-    records=Records.UNKNOWN,
-    condition=(
-        "Neither if the commit is repeated until it answers. If the producer is closed instead: duplicated "
-        "if it was committed and the input is processed again, lost if not and it is not."
-    ),
-    action="Call commitTransaction() again, and nothing else. After a crash, find out the outcome first.",
-    check="What the coordinator knows of this id: CompleteCommit or CompleteAbort.",
-    next=(Next.TRANSACTION, Next.TRANSACTION_LOG),
-    part=_P,
-)
-ABORT_TIMED_OUT: Final = Meaning(
-    id="abort_result_unknown",
-    title="an abort was not answered in time: repeat the same call",
-    explanation="The coordinator did not answer within max.block.ms; the abort goes on in the background.",
-    java=(None, RETRIABLE),
-    records=Records.NEITHER,
-    condition="The transaction is not committed; the coordinator aborts it after its timeout at the latest.",
-    action="Call abortTransaction() again.",
-    check="Whether the coordinator is reachable.",
-    next=(Next.TRANSACTION,),
-    part=_P,
-)
-INIT_TIMED_OUT: Final = Meaning(
-    id="init_timed_out",
-    title="initTransactions() was not answered in time",
-    explanation=(
-        "The transaction coordinator did not answer: __transaction_state has too few replicas, or an "
-        "earlier transaction of this id cannot be ended."
-    ),
-    java=(None, RETRIABLE),
-    records=Records.NEITHER,
-    condition="This producer has written nothing yet.",
-    action="Call initTransactions() again; mend the coordinator if it stays so.",
-    check="Leaders and in-sync replicas of __transaction_state; CONCURRENT_TRANSACTIONS in the log.",
-    next=(Next.TRANSACTION, Next.PARTITION),
-    part=_P,
-)
-OFFSETS_TIMED_OUT: Final = Meaning(
-    id="txn_offsets_timed_out",
-    title="adding offsets or partitions to the transaction was not answered in time",
-    explanation="A coordinator did not answer. The call may be repeated in the same transaction.",
-    java=(None, RETRIABLE),
-    records=Records.NEITHER,
-    condition="The transaction is open still: nothing is visible before its commit.",
-    action="Repeat the call, or abort the transaction.",
-    check="The coordinators of the transactional id and of the group.",
-    next=(Next.TRANSACTION, Next.GROUP),
-    part=_P,
-)
 CONCURRENT: Final = Meaning(
     id="concurrent_transactions",
     title="the former transaction of this id is still being ended",
@@ -333,19 +303,6 @@ INVALID_TRANSITION: Final = Meaning(
     role=Role.CONSEQUENCE,
     part=_P,
 )
-COMMIT_TO_BE_REPEATED: Final = Meaning(
-    id="call_to_be_repeated",
-    title="an earlier call timed out and has to be repeated first",
-    explanation="After a commit that timed out only the same commit may follow, because it may have succeeded.",
-    java=(None, RETRIABLE),
-    records=Records.UNKNOWN,
-    condition="Whether the transaction is committed, only the repeated call answers.",
-    action="Call commitTransaction() again.",
-    check="What the coordinator knows of this id.",
-    next=(Next.TRANSACTION,),
-    role=Role.CONSEQUENCE,
-    part=_P,
-)
 ID_DENIED: Final = Meaning(
     id="transactional_id_denied",
     title="no permission for the transactional id",
@@ -392,12 +349,21 @@ TRANSACTIONS: Final[Table] = table(
     (("INVALID_PRODUCER_EPOCH",), (
         when(OLD_EPOCH_AT_COORDINATOR, *_FROM_COORDINATOR, client=Client.LIBRDKAFKA),
         Case(meaning=OLD_EPOCH_AT_COORDINATOR, framework=Framework.CONNECT),
+        Case(meaning=OLD_EPOCH_FATAL, outcome=Outcome.FATAL),
         *always(OLD_EPOCH),
     )),
-    (("INVALID_TXN_STATE",), (when(STATE_AT_LEADER, Operation.PRODUCE), *always(STATE_AT_COORDINATOR))),
+    (("INVALID_TXN_STATE",), (
+        when(STATE_AT_LEADER, Operation.PRODUCE),
+        Case(meaning=STATE_AT_LEADER, outcome=Outcome.ABORTABLE),
+        when(STATE_AT_ABORT, Operation.ABORT),
+        *always(STATE_AT_COORDINATOR),
+    )),
     (("INVALID_PRODUCER_ID_MAPPING",), (
         Case(meaning=FLINK_LOST, framework=Framework.FLINK),
         Case(meaning=MAPPING_OF_STREAMS, framework=Framework.STREAMS),
+        Case(meaning=MAPPING_FATAL, outcome=Outcome.FATAL),
+        Case(meaning=MAPPING_FATAL, client=Client.JAVA, before=(2, 5)),
+        Case(meaning=MAPPING_FATAL, client=Client.JAVA, since=(4, 0)),
         *always(MAPPING),
     )),
     (("TRANSACTION_ABORTABLE", "KAFKA_TXN_REQUIRES_ABORT"), (
@@ -405,7 +371,6 @@ TRANSACTIONS: Final[Table] = table(
     )),
     (("TRANSACTION_ABORTED",), always(ABORTED)),
     (("_ERROR_STATE",), always(ERROR_STATE)),
-    (("_CALL_TO_REPEAT",), always(COMMIT_TO_BE_REPEATED)),
     (("_INVALID_TRANSITION",), always(INVALID_TRANSITION)),
     (("CONCURRENT_TRANSACTIONS",), always(CONCURRENT)),
     (("INVALID_TRANSACTION_TIMEOUT",), always(TIMEOUT_TOO_LONG)),

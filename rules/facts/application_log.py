@@ -12,6 +12,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final, TypeAlias
 
+Release: TypeAlias = tuple[int, int]  # as (3, 9)
+
 
 class Client(StrEnum):
     """The library that wrote a line; they differ in what a producer can do after the same error."""
@@ -104,6 +106,9 @@ class Names:
     application: str | None = None  # container, pod or service, from what a shipper put first
     thread: str | None = None
     client_id: str | None = None
+    handle: str | None = (
+        None  # librdkafka's name of an instance: the client id, #, its kind and number
+    )
     transactional_id: str | None = None
     group: str | None = None
     topic: str | None = None
@@ -128,6 +133,7 @@ class ApplicationError:
     framework: Framework | None = None  # by its classes, or by frames of a stack trace
     operation: Operation | None = None  # by the frames of a stack trace, or by the line
     is_transactional: bool | None = None  # of the producer; None: the line does not say
+    release: Release | None = None  # of the Java client, by the names of its jars in a stack trace
     names: Names = field(default_factory=Names)
     text: str = ""  # the line, shortened
     count: int = 1  # lines that say the same, one soon after the other

@@ -70,7 +70,7 @@ def test_a_message_that_was_broken_over_lines_is_put_together() -> None:
         ("[Producer clientId=p-1, transactionalId=pay-1] " + FENCED, {"client_id": "p-1", "transactional_id": "pay-1"}),
         (f"[kafka-producer-network-thread | p-2] {FENCED}", {"client_id": "p-2"}),
         (f"[Consumer instanceId=i, clientId=c, groupId=g] {FENCED}", {"client_id": "c", "group": "g"}),
-        (f"%1|1700000000.1|TXNERR|rd#producer-1| [thrd:main]: {FENCED}", {"client_id": "rd#producer-1"}),
+        (f"%1|1700000000.1|TXNERR|rd#producer-1| [thrd:main]: {FENCED}", {"client_id": "rd", "handle": "rd#producer-1"}),
         (f"for topic-partition a-b.c_d-12 {FENCED}", {"topic": "a-b.c_d", "partition": 12}),
         (f"ProduceRequest for orders [3] {FENCED}", {"topic": "orders", "partition": 3}),
         (f"PID{{Id:9,Epoch:4}} {FENCED}", {"producer_id": 9, "producer_epoch": 4}),

@@ -55,7 +55,7 @@ def test_without_times_a_cause_comes_before_its_consequences() -> None:
         "%3|1.1|X|rd#producer-1| Local: Fatal error",
         "%0|1.1|FATAL|rd#producer-1| [thrd:main]: Fatal error: Broker: Broker received an out of order sequence number: words",
     )  # fmt: skip
-    assert incident.cause.judged.meaning.id == "out_of_order_sequence"
+    assert incident.cause.judged.meaning.id == "out_of_order_sequence_fatal"
     assert [role for _, role, _ in meanings(incident)] == ["cause", "consequence", "consequence"]
     assert incident.idempotent == "fatal"
 
@@ -153,3 +153,59 @@ def test_subjects_are_the_names_of_all_lines_each_once() -> None:
     assert subjects.partitions == (("orders", 3), ("orders", 4))
     assert subjects.transactional_ids == ("pay-1", "pay-9")
     assert subjects.groups == ("billing",)
+
+
+def test_a_fenced_client_without_names_belongs_to_the_one_id_of_the_text() -> None:
+    took_over = "[TransactionCoordinator id=0] Initialized transactionalId pay-1 with producerId 9 and producer epoch 7 (kafka.coordinator.transaction.X)"
+    (incident,) = incidents(at(1, took_over), at(2, FENCED))
+    assert meanings(incident) == [
+        ("producer_initialized", "harmless", 1),
+        ("producer_fenced", "consequence", 1),
+    ]
+    assert incident.action.startswith("Close this producer")
+    two = incidents(
+        at(1, took_over),
+        at(1, took_over.replace("pay-1", "pay-2").replace("Id 9", "Id 8")),
+        at(2, FENCED),
+    )
+    assert len(two) == 3
+
+
+def test_the_last_verdict_of_a_client_says_what_to_do() -> None:
+    (incident,) = incidents(
+        at(1, f"{TX}Transiting to abortable error state due to {ERRORS}InvalidProducerEpochException: x"),
+        at(2, f"{TX}Transiting to fatal error state due to {FENCED}"),
+    )  # fmt: skip
+    assert incident.transactional == "fatal"
+    assert "do not abort" in incident.action
+
+
+def test_a_call_that_has_to_be_repeated_belongs_to_the_call_that_timed_out() -> None:
+    (incident,) = incidents(
+        f"{ERRORS}TimeoutException: Timeout expired after 5ms while awaiting EndTxn(true)",
+        "\tat org.apache.kafka.clients.producer.KafkaProducer.commitTransaction(K.java:1)",
+        "java.lang.IllegalStateException: the previous call to `commitTransaction` timed out and must be retried",
+    )
+    assert meanings(incident) == [
+        ("commit_result_unknown", "cause", 1),
+        ("call_to_be_repeated", "consequence", 1),
+    ]
+
+
+def test_what_a_client_gave_up_itself_is_no_gap_at_the_broker() -> None:
+    plain = "[Producer clientId=p-1] "
+    (incident,) = incidents(
+        at(1, f"{plain}No inflight batches remaining for orders-3, last ack'd sequence for partition is 4, next sequence is 9. words"),
+        at(1, f"{plain}ProducerId set to 9 with epoch 3"),
+    )  # fmt: skip
+    assert incident.cause.judged.meaning.id == "epoch_raised_after_timeouts"
+    assert (incident.names.topic, incident.names.partition) == ("orders", 3)
+
+
+def test_handles_of_librdkafka_keep_instances_of_one_client_id_apart() -> None:
+    fatal = "|FATAL|rd#producer-{}| Fatal error: Local: This instance has been fenced"
+    found = incidents(*(f"%0|1.1{fatal.format(number)}" for number in (1, 2)))
+    assert [(each.names.client_id, each.names.handle) for each in found] == [
+        ("rd", "rd#producer-1"),
+        ("rd", "rd#producer-2"),
+    ]

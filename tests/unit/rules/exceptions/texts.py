@@ -66,15 +66,17 @@ SEQUENCES = (
     Text("retried by an idempotent producer", f"WARN {PLAIN}{GOT}OUT_OF_ORDER_SEQUENCE_NUMBER", "out_of_order_sequence", "retriable", "retriable", "unknown"),
     Text("reached the application", _raised("OutOfOrderSequence"), "out_of_order_sequence", "fails", "abort", "unknown"),
     Text("in a transaction, by the client's own line", _abortable("OutOfOrderSequence"), "out_of_order_sequence", "-", "abort", "neither"),
-    Text("fatal to librdkafka", _rd(0, "FATAL", "Fatal error: Broker: Broker received an out of order sequence number: ProduceRequest for orders [3] with 5 message(s) failed due to sequence desynchronization with broker 2 (PID{Id:9,Epoch:0}, base seq 27"), "out_of_order_sequence", "fatal", "fatal", "unknown"),
+    Text("fatal to librdkafka", _rd(0, "FATAL", "Fatal error: Broker: Broker received an out of order sequence number: ProduceRequest for orders [3] with 5 message(s) failed due to sequence desynchronization with broker 2 (PID{Id:9,Epoch:0}, base seq 27"), "out_of_order_sequence_fatal", "fatal", "fatal", "unknown"),
+    Text("fatal to librdkafka in a transaction: committed records may be gone", _rd(1, "TXNERR", "Fatal transaction error: ProduceRequest for orders [3] failed due to sequence desynchronization (OUT_OF_ORDER_SEQUENCE_NUMBER)"), "out_of_order_sequence_fatal", "-", "fatal", "unknown"),
     Text("abortable to librdkafka", _rd(3, "TXNERR", "Current transaction failed in state InTransaction: skipped sequence numbers (OUT_OF_ORDER_SEQUENCE_NUMBER, requires epoch bump)"), "out_of_order_sequence", "-", "abort", "neither"),
     Text("a broker's line with a gap", f"[2026-01-02 03:04:05,006] ERROR [ReplicaManager broker=2] Error processing append operation on partition orders-3 (kafka.server.ReplicaManager)\n{_java('OutOfOrderSequence', 'Out of order sequence number for producer 9 at offset 3 in partition orders-3: 27 (incoming seq. number), 2 (current end sequence number)')}", "out_of_order_sequence", "retriable", "abort", "unknown"),
     Text("a broker's line about a batch that is there", f"ERROR [ReplicaManager broker=2] append\n{_java('OutOfOrderSequence', 'Out of order sequence number for producer 9 at offset 3 in partition orders-3: 1 (incoming seq. number), 5 (current end sequence number)')}", "batch_repeated", "retriable", "abort", "neither"),
     Text("sequences wrap: 2 comes after 2147483647", f"ERROR [ReplicaManager broker=2] append\n{_java('OutOfOrderSequence', 'Out of order sequence number for producer 9 at offset 3 in partition orders-3: 2 (incoming seq. number), 2147483647 (current end sequence number)')}", "out_of_order_sequence", "retriable", "abort", "unknown"),
-    Text("the first batch of a transaction was overtaken", _java("OutOfOrderSequence", "Invalid sequence number for producer 9 at offset 3 in partition orders-3: 7 (incoming seq. number). Expected sequence 0 for transactions v2"), "batch_overtaken", "-", "retriable", "unknown"),
+    Text("overtaken while the transaction was verified", _java("OutOfOrderSequence", "Out of order sequence number for producer 9 at offset 3 in partition orders-3: 7 (incoming seq. number), 5 (earliest seen sequence)"), "batch_overtaken", "-", "retriable", "neither"),
+    Text("a leader without a state of the producer", _java("OutOfOrderSequence", "Invalid sequence number for producer 9 at offset 3 in partition orders-3: 7 (incoming seq. number). Expected sequence 0 for transactions v2"), "producer_state_missing", "-", "retriable", "unknown"),
     Text("the broker has it already", "aiokafka.errors.DuplicateSequenceNumber: [Error 46] DuplicateSequenceNumber", "duplicate_sequence", "fails", "abort", "neither"),
     Text("an old broker forgot the producer", _java("UnknownProducerId"), "unknown_producer_id", "fails", "abort", "neither"),
-    Text("batches that the client gave up", f"INFO {PLAIN}No inflight batches remaining for orders-3, last ack'd sequence for partition is 4, next sequence is 9. Going to bump epoch", "epoch_raised_after_timeouts", "retriable", "-", "unknown"),
+    Text("batches that the client gave up", f"INFO {PLAIN}No inflight batches remaining for orders-3, last ack'd sequence for partition is 4, next sequence is 9. Going to bump epoch", "epoch_raised_after_timeouts", "fails", "-", "unknown"),
     Text("the client raised its epoch by itself", f"INFO {PLAIN}ProducerId set to 9 with epoch 1", "epoch_raised", "retriable", "-", "unknown"),
 )  # fmt: skip
 FENCING = (
@@ -89,14 +91,14 @@ FENCING = (
     Text("no open transaction, to a commit", _end_txn("InvalidTxnState"), "invalid_txn_state", "-", "fatal", "unknown"),
     Text("no open transaction, and the client says fatal", _fatal("InvalidTxnState"), "invalid_txn_state", "-", "fatal", "unknown"),
     Text("the id is mapped to another producer, clients to 3.9", _java("InvalidPidMapping"), "invalid_producer_id_mapping", "-", "abort", "neither"),
-    Text("the id is mapped to another producer, clients from 4.0", _fatal("InvalidPidMapping"), "invalid_producer_id_mapping", "-", "fatal", "neither"),
+    Text("the id is mapped to another producer, clients from 4.0", _fatal("InvalidPidMapping"), "invalid_producer_id_mapping_fatal", "-", "fatal", "neither"),
     Text("under Flink a checkpoint is lost", f"java.lang.IllegalStateException: Failed to commit KafkaCommittable{{producerId=9, epoch=0, transactionalId=flink-1}}\n\tat org.apache.flink.connector.kafka.sink.KafkaCommitter.commit(KafkaCommitter.java:1)\nCaused by: {_java('InvalidPidMapping')}", "committed_checkpoint_lost", "-", "fatal", "lost"),
     Text("Flink says that it is fenced and goes on", "WARN org.apache.flink.connector.kafka.sink.KafkaCommitter - Unable to commit transaction because its producer is already fenced.", "committed_checkpoint_lost", "-", "fatal", "lost"),
 )  # fmt: skip
 TRANSACTIONS = (
     Text("abortable", _abortable("TransactionAbortable"), "transaction_abortable", "-", "abort", "neither"),
     Text("the abort failed", f"org.apache.kafka.common.KafkaException: Failed to abort transaction\n{AT}internals.TransactionManager$EndTxnHandler.handleResponse(T.java:1)\nCaused by: {_java('TransactionAbortable')}", "abort_failed", "-", "fatal", "neither"),
-    Text("wrapped since 4.1, the time limit is the cause", f"{ERRORS}TransactionAbortableException: Transaction failed after exhausting retries\nCaused by: {_java('Timeout', 'Expiring 5 record(s) for orders-3:120000 ms has passed since batch creation')}", "batch_expired", "fails", "abort", "neither"),
+    Text("wrapped since 4.1, the time limit is the cause", f"{ERRORS}TransactionAbortableException: Transaction failed after exhausting retries\nCaused by: {_java('Timeout', 'Expiring 5 record(s) for orders-3:120000 ms has passed since batch creation')}", "batch_expired", "-", "abort", "neither"),
     Text("aborted batches are a consequence", _java("TransactionAborted", "Failing batch since transaction was aborted"), "transaction_aborted", "-", "abort", "neither"),
     Text("an echo alone", f"{ECHO}\n{AT}KafkaProducer.beginTransaction(KafkaProducer.java:1)", "error_state", "-", "abort", "unknown"),
     Text("an echo with its cause", f"{ECHO}\n{AT}KafkaProducer.commitTransaction(KafkaProducer.java:1)\nCaused by: {_java('TopicAuthorization')}", "topic_denied", "-", "abort", "neither"),
@@ -113,7 +115,7 @@ TIMEOUTS = (
     Text("a batch", _java("Timeout", "Expiring 3 record(s) for orders-3:120000 ms has passed since batch creation"), "batch_expired", "fails", "abort", "unknown"),
     Text("a batch under Kafka Streams", f"ERROR [a-StreamThread-1] Error encountered sending record to topic out for task 0_1 due to:\n{_java('Timeout', 'Expiring 3 record(s) for out-1:120000 ms has passed since batch creation')}", "batch_expired", "fails", "abort", "duplicated"),
     Text("metadata", _java("Timeout", "Topic orders not present in metadata after 60000 ms."), "metadata_timed_out", "fails", "abort", "neither"),
-    Text("the buffer", _java("Timeout", "Failed to allocate memory within the configured max blocking time 60000 ms."), "buffer_exhausted", "fails", "abort", "lost"),
+    Text("the buffer", _java("Timeout", "Failed to allocate memory within the configured max blocking time 60000 ms."), "buffer_exhausted_old_client", "fails", "fails", "lost"),
     Text("initTransactions", _java("Timeout", "Timeout expired after 60000ms while awaiting InitProducerId"), "init_timed_out", "-", "retriable", "neither"),
     Text("a commit: its result is not known", _java("Timeout", "Timeout expired after 60000ms while awaiting EndTxn(true)"), "commit_result_unknown", "-", "retriable", "unknown"),
     Text("an abort", _java("Timeout", "Timeout expired after 60000ms while awaiting EndTxn(false)"), "abort_result_unknown", "-", "retriable", "neither"),
@@ -162,4 +164,41 @@ CONSUMERS = (
     Text("Connect stopped at a bad record", f"org.apache.kafka.connect.errors.ConnectException: Tolerance exceeded in error handler\n\tat org.apache.kafka.connect.X.y(X.java:1)\nCaused by: {_java('Serialization')}", "connect_tolerance_exceeded", "-", "-", "neither"),
     Text("Streams rebuilds a store", f"org.apache.kafka.streams.errors.TaskCorruptedException: Tasks [1_4] are corrupted\n\tat org.apache.kafka.streams.X.y(X.java:1)\nCaused by: {CONSUMER}OffsetOutOfRangeException: words", "task_corrupted", "-", "-", "unknown"),
 )  # fmt: skip
-ALL = (*SEQUENCES, *FENCING, *TRANSACTIONS, *TIMEOUTS, *RECORDS, *CONSUMERS)
+PYTHONS_CALL = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    self.producer.{}_transaction(5)\n'
+ENDED = _code("INVALID_TXN_STATE", 48, "Failed to end transaction: Broker: words", "FATAL,")
+JAR = "\tat a.B.c(B.java:1) ~[kafka-clients-{}.jar:na]\n"
+MAPPED = (
+    "org.apache.kafka.common.KafkaException: words\n"
+    + JAR
+    + f"Caused by: {ERRORS}InvalidPidMappingException: words"
+)
+FOUND_WHERE = (
+    Text("an abort of what is not open, by Python's traceback", PYTHONS_CALL.format("abort") + ENDED, "invalid_txn_state_at_abort", "-", "fatal", "neither"),
+    Text("a commit of what is not open, by Python's traceback", PYTHONS_CALL.format("commit") + ENDED, "invalid_txn_state", "-", "fatal", "unknown"),
+    Text("a commit that .NET may repeat", "Confluent.Kafka.KafkaRetriableException: words\n   at Confluent.Kafka.Impl.Handle.CommitTransaction(Int32 ms)", "commit_result_unknown", "-", "retriable", "unknown"),
+    Text("a call that .NET may repeat", "Confluent.Kafka.KafkaRetriableException: words", "call_may_be_repeated", "-", "retriable", "unknown"),
+    Text("the state, wrapped as abortable since 4.1", f"{ECHO}\n{AT}KafkaProducer.commitTransaction(P.java:1)\nCaused by: {_java('TransactionAbortable')}\nCaused by: {_java('InvalidTxnState')}", "invalid_txn_state_at_leader", "-", "abort", "neither"),
+    Text("replicas, wrapped as abortable since 4.1", f"{ECHO}\nCaused by: {_java('TransactionAbortable')}\nCaused by: {_java('NotEnoughReplicas')}", "not_enough_replicas", "-", "abort", "neither"),
+    Text("the coordinator refuses a commit", "WARN [TransactionCoordinator id=3] TransactionalId: pay-1's state is CompleteAbort, but received transaction marker result to send: COMMIT (kafka.coordinator.transaction.TransactionCoordinator)", "invalid_txn_state", "-", "fatal", "unknown"),
+    Text("the mapping, clients before 2.5", MAPPED.format("2.4.1"), "invalid_producer_id_mapping_fatal", "-", "fatal", "neither"),
+    Text("the mapping, clients that can abort", MAPPED.format("3.9.0"), "invalid_producer_id_mapping", "-", "abort", "neither"),
+    Text("the mapping, clients since 4.0", MAPPED.format("4.0.0"), "invalid_producer_id_mapping_fatal", "-", "fatal", "neither"),
+    Text("an answer that a request may not have", "org.apache.kafka.common.KafkaException: Unexpected error in TxnOffsetCommitResponse: The server experienced an unexpected error", "unknown_server_error", "-", "fatal", "neither"),
+    Text("an answer to a commit that says nothing", "org.apache.kafka.common.KafkaException: Unhandled error in EndTxnResponse: The server experienced an unexpected error", "commit_answer_unknown", "-", "fatal", "unknown"),
+    Text("a producer id for a plain producer", _rd(0, "FATAL", "Fatal error: Broker: Cluster authorization failed: Failed to acquire idempotence PID from broker b1"), "cluster_denied", "fatal", "fatal", "lost"),
+    Text("an idle connection of librdkafka", _rd(3, "FAIL", "b1:9092/2: Disconnected (after 300001ms in state UP)"), "disconnected", "retriable", "retriable", "neither"),
+    Text("a partition that is not there", _java("Timeout", "Partition 9 of topic orders with partition count 3 is not present in metadata after 60000 ms."), "no_such_partition", "fails", "abort", "neither"),
+    Text("a commit under Streams", f"ERROR [app-StreamThread-1] Committing task(s) 0_1 failed.\n{_java('Timeout', 'Timeout expired after 60000ms while awaiting EndTxn(true)')}", "commit_result_unknown_in_streams", "-", "retriable", "neither"),
+    Text("a commit under Flink", f"WARN o.a.f.connector.kafka.sink.KafkaCommitter - Encountered retriable exception while committing sink-0-1.\n{_java('Timeout', 'Timeout expired after 60000ms while awaiting EndTxn(true)')}", "commit_result_unknown_in_flink", "-", "retriable", "unknown"),
+    Text("a record that Streams processes again", f"org.apache.kafka.streams.errors.StreamsException: Error encountered sending record to topic orders\nCaused by: {_java('RecordTooLarge')}", "record_too_large", "fails", "abort", "duplicated"),
+    Text("a report of Connect about a record", f"ERROR Error encountered in task sink-0. Executing stage 'VALUE_CONVERTER' (org.apache.kafka.connect.runtime.errors.LogReporter)\norg.apache.kafka.connect.errors.DataException: words\nCaused by: {_java('Serialization', 'Unknown magic byte!')}", "connect_record_reported", "-", "-", "unknown"),
+    Text("a record that cannot be read", _java("Serialization", "Error deserializing Avro message for id 1"), "deserialization_failed", "-", "-", "neither"),
+    Text("Connect cannot fence earlier tasks", "org.apache.kafka.connect.errors.ConnectException: Failed to perform zombie fencing", "connect_task_not_started", "-", "-", "neither"),
+    Text("a replica that is not in sync became leader", "INFO [QuorumController id=3] Setting new leader for topicId abc, partition 4 to 5 using an unclean election. (org.apache.kafka.controller.PartitionChangeBuilder)", "unclean_election", "-", "-", "unknown"),
+    Text("a broker does not cut its replica", "FATAL [ReplicaFetcher replicaId=2, leaderId=1] Exiting because log truncation is not allowed for partition orders-3, words (kafka.server.ReplicaFetcherThread)", "truncation_refused", "-", "-", "unknown"),
+    Text("fatal before 3.6, whatever it was", f"ERROR {TX}Aborting producer batches due to fatal error", "error_state", "-", "fatal", "unknown"),
+    Text("librdkafka's words without its prefix", "12:00:01 [3] [TXNERR] [thrd:main]: Current transaction failed: words (_TIMED_OUT)", "request_not_answered", "-", "abort", "neither"),
+    Text("fenced by the client's words", _rd(1, "TXNERR", "Fatal transaction error: ProduceRequest for orders [1] failed: Broker: Producer attempted an operation with an old epoch (_FENCED)"), "invalid_producer_epoch_fatal", "-", "fatal", "neither"),
+    Text("JSON with the exception in `error`", f'{{"level":"error","msg":"commit","error":"{ERRORS}FencedInstanceIdException: words"}}', "fenced_instance_id", "-", "-", "duplicated"),
+)  # fmt: skip
+ALL = (*SEQUENCES, *FENCING, *TRANSACTIONS, *TIMEOUTS, *RECORDS, *CONSUMERS, *FOUND_WHERE)

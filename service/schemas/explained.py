@@ -48,6 +48,7 @@ class ExplainedIncident(Model):
     client: Client | None
     application: Annotated[str | None, Field(description="Container, pod or service")]
     client_id: str | None
+    handle: Annotated[str | None, Field(description="librdkafka's name of the instance")]
     transactional_id: str | None
     group: str | None
     topic: str | None
@@ -56,6 +57,10 @@ class ExplainedIncident(Model):
     action: str
     check: str
     next_commands: list[str]
+    sequences: Annotated[
+        list[int],
+        Field(description="Places, from 0, of the events in `sequences` about the same rejections"),
+    ]
     problems: Annotated[list[ExplainedProblem], Field(description="In order")]
 
 

@@ -6,7 +6,7 @@ Rows are made without models: loading those takes longer than explaining a stack
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -19,6 +19,10 @@ from rules.facts.application_log import ApplicationError, Names, TransactionLogg
 Row = dict[str, Any]
 
 _DIGITS: Final = re.compile(r"\d+")
+# Errors of brokers' lines that the events of sequences show by their numbers, too.
+OF_SEQUENCES: Final = frozenset({
+    "OUT_OF_ORDER_SEQUENCE_NUMBER", "_OVERTAKEN", "_STATE_FORGOTTEN", "_REPEATED_BATCH",
+})  # fmt: skip
 MOST_UNKNOWN: Final = 50  # kinds of them
 
 
@@ -49,16 +53,33 @@ def incident_row(incident: Incident) -> Row:
         "client": next((client for client in clients if client is not None), None),
         "application": names.application,
         "client_id": names.client_id,
+        "handle": names.handle,
         "transactional_id": names.transactional_id,
         "group": names.group,
         "topic": names.topic,
         "partition": names.partition,
         "producer_id": names.producer_id,
-        "action": meaning.action,
+        "action": incident.action,
         "check": meaning.check,
         "next_commands": list(commands(meaning.next, names)),
         "problems": [_problem_row(problem) for problem in incident.problems],
     }
+
+
+def with_sequences(incidents: Iterable[Row], sequences: Sequence[Row]) -> list[Row]:
+    """Return incidents with the places of the events of sequences that show the same rejections by their numbers."""
+    return [
+        {**row, "sequences": [at for at, event in enumerate(sequences) if _is_same(row, event)]}
+        for row in incidents
+    ]
+
+
+def _is_same(incident: Row, event: Row) -> bool:
+    producers = {incident["producer_id"], event.get("producer_id")} - {None}
+    place = (event.get("topic"), event.get("partition"))
+    is_about_sequences = any(each["error"] in OF_SEQUENCES for each in incident["problems"])
+    is_there = any((each["topic"], each["partition"]) == place for each in incident["problems"])
+    return is_about_sequences and is_there and len(producers) == 1
 
 
 def _problem_row(problem: Problem) -> Row:

@@ -45,7 +45,10 @@ def incident_words(row: Row, time: Time) -> Pairs:
         ("cause", missing),
         ("records", f"{RECORDS[row['records']][0]}. {row['condition']}"),
         ("idempotent", ABLE.get(row["idempotent"])),
-        ("transaction", ABLE.get(row["transactional"])),
+        (
+            "transaction",
+            None if row["is_transactional"] is False else ABLE.get(row["transactional"]),
+        ),
         ("whose", _whose(row)),
         ("partition", place),
         ("do", row["action"]),
@@ -60,7 +63,7 @@ def incident_words(row: Row, time: Time) -> Pairs:
 
 
 def _whose(row: Row) -> str | None:
-    names = ("application", "client_id", "transactional_id", "group")
+    names = ("application", "client_id", "handle", "transactional_id", "group")
     named = [f"{name.replace('_', ' ')} {row[name]}" for name in names if row[name] is not None]
     return ", ".join(named) or None
 

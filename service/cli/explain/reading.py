@@ -110,7 +110,7 @@ class Text:
         return {
             "lines": self.lines,
             "kafka_lines": self.kafka_lines,
-            "incidents": self.incidents,
+            "incidents": explained.with_sequences(self.incidents, answers.sequences),
             "sequences": answers.sequences,
             "broker_lines": self.broker_lines,
             "transactions": self.transactions,

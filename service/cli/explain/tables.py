@@ -14,7 +14,7 @@ from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.formats import Format, chosen_format
 from service.cli.terminal.parts import LABEL_WIDTH, Facts, Line, Part
 from service.cli.terminal.words import time
-from service.views.explained import Answers, Row
+from service.views.explained import Answers, Row, with_sequences
 from service.views.explained_words import RECORDS, incident_words, times, transactions_words
 
 if TYPE_CHECKING:
@@ -25,13 +25,16 @@ WIDTH: Final = 80 - LABEL_WIDTH - 4
 
 def render(text: Text, answers: Answers) -> Iterator[Part]:
     """Yield all that was found."""
-    many = len(text.incidents)
-    for number, row in enumerate(text.incidents, start=1):
-        yield from _incident(row, f"{number} of {many}: " if many > 1 else "")
-    if answers.sequences:
+    incidents = with_sequences(text.incidents, answers.sequences)
+    shown = {at for row in incidents for at in row["sequences"]}
+    for number, row in enumerate(incidents, start=1):
+        yield from _incident(row, f"{number} of {len(incidents)}: " if len(incidents) > 1 else "")
+        yield from _numbers([answers.sequences[at] for at in row["sequences"]])
+    others = [event for at, event in enumerate(answers.sequences) if at not in shown]
+    if others:
         from service.cli.sequence import tables as sequences  # noqa: PLC0415 - seldom needed
 
-        yield from map(_folded, sequences.render_all_details(answers.sequences))
+        yield from map(_folded, sequences.render_all_details(others))
     if text.broker_lines:
         yield Line("BROKERS' LINES", "bold")
         yield from map(_broker_line, text.broker_lines)
@@ -66,6 +69,24 @@ def _incident(row: Row, number: str) -> Iterator[Part]:
     harmless = "harmless so far" if row["is_harmless"] else f"records: {records}"
     yield Line([(f"{number}{row['meaning']}", "bold"), "  ", (harmless, style)])
     yield Facts(_pairs(incident_words(row, time)))
+
+
+def _numbers(events: Sequence[Row]) -> Iterator[Part]:
+    """Yield what the numbers of rejected batches say, below the incident that they belong to."""
+    if not events:
+        return
+    from service.cli.sequence import tables as sequences  # noqa: PLC0415 - seldom needed
+
+    for part in sequences.render_all_details(events):
+        if isinstance(part, Facts):
+            yield _folded(part)
+        else:
+            yield Facts(_pairs([("by numbers", _plain(part))]))
+
+
+def _plain(part: Part) -> str | None:
+    """Return the words of a heading; a heading of an event is one text."""
+    return part.words if isinstance(part, Line) and isinstance(part.words, str) else None
 
 
 def _broker_line(row: Row) -> Facts:

@@ -163,3 +163,15 @@ def test_a_broker_id_is_for_one_file(tmp_path: Path, capsys: pytest.CaptureFixtu
         file.write_text(FENCED, encoding="utf-8")
     assert run(["explain", *map(str, files), "--broker-id", "1"]) == ExitCode.USAGE
     assert "one FILE only" in capsys.readouterr().err
+
+
+def test_a_rejected_sequence_is_one_block_with_its_numbers(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert explain(monkeypatch, REJECTED, "-o", "json") == ExitCode.OK
+    found = document(capsys)
+    assert [row["sequences"] for row in found["incidents"]] == [[0]]
+    assert explain(monkeypatch, REJECTED) == ExitCode.OK
+    shown = capsys.readouterr().out
+    assert "by numbers" in shown
+    assert sum(not line.startswith(" ") for line in shown.splitlines() if line.strip()) == 1

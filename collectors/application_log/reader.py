@@ -174,7 +174,7 @@ class Reader:
         self.kafka_lines += is_kafkas or bool(errors.thrown)
         is_bare = _BARE.match(line) is not None
         belongs = record is not None and (
-            _GOES_ON.match(line) is not None or (is_bare and not record.has_frames)
+            _GOES_ON.match(line) is not None or (is_bare and record.takes_errors)
         )
         if belongs and record is not None:
             record.add_line(text, errors, sentence)

@@ -77,6 +77,13 @@ class Record:
         """Whether a line may go on with the message: a few do, before any frame."""
         return not self.has_frames and self.appended < MOST_APPENDED
 
+    @property
+    def takes_errors(self) -> bool:
+        """Whether an exception may follow that the line is about: a client's verdict names its error itself."""
+        sentence = self.sentence
+        is_verdict = sentence is not None and sentence.outcome in (Outcome.ABORTABLE, Outcome.FATAL)
+        return not self.has_frames and not (is_verdict and self.thrown)
+
     def add_text(self, text: str) -> None:
         """Take the rest of a message that was broken over two lines."""
         self.appended += 1

@@ -209,3 +209,11 @@ def test_handles_of_librdkafka_keep_instances_of_one_client_id_apart() -> None:
         ("rd", "rd#producer-1"),
         ("rd", "rd#producer-2"),
     ]
+
+
+def test_an_exception_behind_a_verdict_is_another_error() -> None:
+    (incident,) = incidents(
+        at(1, f"{TX}Transiting to fatal error state due to {FENCED}"),
+        f"{ERRORS}TimeoutException: Expiring 3 record(s) for orders-3: words",
+    )
+    assert [each for each, _, _ in meanings(incident)] == ["producer_fenced", "batch_expired"]

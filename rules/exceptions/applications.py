@@ -54,9 +54,9 @@ class Groups:
             index = self._parents[index]
         return index
 
-    def join(self, one: int, other: int) -> None:
+    def join(self, index: int, other: int) -> None:
         """Make one group of two."""
-        first, second = sorted((self.find(one), self.find(other)))
+        first, second = sorted((self.find(index), self.find(other)))
         self._parents[second] = first
 
 
@@ -109,7 +109,7 @@ def _may_be_of_one(event: ApplicationError, other: ApplicationError, only_id: st
         return (
             _is_about_one(event.names, other.names)
             or (is_its_id and is_fenced)
-            or _is_told(event, other)
+            or _got_the_same(event, other)
         )
     return (
         event.names.application == other.names.application
@@ -125,7 +125,7 @@ OF_ONE_ID: Final = frozenset({
 })  # fmt: skip
 
 
-def _is_told(event: ApplicationError, other: ApplicationError) -> bool:
+def _got_the_same(event: ApplicationError, other: ApplicationError) -> bool:
     """Whether a client that names no partition got what a broker's line says: the same rejection of a sequence."""
     is_clients = event.client is not Client.BROKER and event.names.topic is None
     return is_clients and "OUT_OF_ORDER_SEQUENCE_NUMBER" in _errors(event) & _errors(other)

@@ -139,7 +139,7 @@ def _meaning(thrown: Thrown, event: ApplicationError) -> Meaning | None:
 
 
 def _holds(case: Case, operation: Operation | None, event: ApplicationError) -> bool:
-    wanted = (
+    pairs = (
         (case.part, event.part),
         (case.client, event.client),
         (case.framework, event.framework),
@@ -147,7 +147,7 @@ def _holds(case: Case, operation: Operation | None, event: ApplicationError) -> 
     )
     return (
         (not case.operations or operation in case.operations)
-        and all(value is None or value is own for value, own in wanted)
+        and all(value is None or value is own for value, own in pairs)
         and (case.before is None or (event.release is not None and event.release < case.before))
         and (case.since is None or (event.release is not None and event.release >= case.since))
     )

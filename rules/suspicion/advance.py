@@ -23,7 +23,7 @@ from rules.facts.suspicions import (
 )
 from rules.facts.times import MICROSECOND
 from rules.suspicion.brokers import brokers_of
-from rules.suspicion.clients import list_client_rises, list_client_suspicions
+from rules.suspicion.clients import RisingClients, list_client_rises, list_client_suspicions
 from rules.suspicion.counters import CountedErrors, count_hints, count_new
 from rules.suspicion.leaders import count_proven, rows_led_by, rows_of_topic, state_of
 from rules.suspicion.observed import with_answers
@@ -71,9 +71,10 @@ def advance_suspicions(view: View) -> SuspicionMemory:
     suspicions = [_with_later_changes(view, suspicion) for suspicion in before.open]
     for rise in new.rises:
         _add(view, suspicions, rise)
-    of_clients = list(list_client_suspicions(view, suspicions, before.ended))
+    rising = RisingClients.of(scrapes.clients)
+    of_clients = list(list_client_suspicions(view, rising, suspicions, before.ended))
     suspicions += [_with_partitions(view, suspicion) for suspicion in of_clients]
-    advanced = [_advance(view, suspicion) for suspicion in suspicions]
+    advanced = [_advance(view, rising, suspicion) for suspicion in suspicions]
     over = [each for each in advanced if _is_over(each, now_us)]
     still = [each for each in advanced if each not in over]
     over += still[:-MAX_OPEN]
@@ -202,7 +203,7 @@ def _keep_answers(
     )
 
 
-def _advance(view: View, suspicion: Suspicion) -> Suspicion:
+def _advance(view: View, rising: RisingClients, suspicion: Suspicion) -> Suspicion:
     """Return a suspicion with what this round shows, and whether the next one queries its leaders."""
     now_us = microseconds(view.now)
     seen = with_answers(view, suspicion)
@@ -215,7 +216,7 @@ def _advance(view: View, suspicion: Suspicion) -> Suspicion:
         seen,
         outcome=outcome,
         hints=hints,
-        clients=list_client_rises(view, seen) or seen.clients,
+        clients=list_client_rises(rising, seen) or seen.clients,
         is_querying=is_querying,
         queries=seen.queries + is_querying,
         total_queries=seen.total_queries + is_querying,

@@ -300,8 +300,8 @@ def join_requests(first: FencedRequests, second: FencedRequests) -> FencedReques
 
 
 def _shared(earlier: FencingEpisode, later: FencingEpisode) -> int:
-    known = {each.key for each in earlier.takeovers}
-    return sum(each.key in known for each in later.takeovers)
+    keys = {each.key for each in earlier.takeovers}
+    return sum(each.key in keys for each in later.takeovers)
 
 
 def _newest(epochs: tuple[int, ...]) -> tuple[int, ...]:

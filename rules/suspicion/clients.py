@@ -59,11 +59,10 @@ class RisingClients:
         return tuple(sorted([*rises, *self._of_sums(since, until)], key=_order)[:MAX_CLIENTS])
 
     def _of_sums(self, since: datetime, until: datetime) -> list[ClientRise]:
-        known = self._sums.get((since, until))
-        if known is None:
+        if (since, until) not in self._sums:
             rises = _rises(self.by_topic.get(None, ()), since, until)
-            known = self._sums[since, until] = sorted(rises, key=_order)[:MAX_CLIENTS]
-        return known
+            self._sums[since, until] = sorted(rises, key=_order)[:MAX_CLIENTS]
+        return self._sums[since, until]
 
 
 def list_client_rises(rising: RisingClients, suspicion: Suspicion) -> tuple[ClientRise, ...]:

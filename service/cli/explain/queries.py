@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
 
 from rules.errors import TidemarkError
 from rules.exceptions.collected import Subjects, subjects_of
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 MOST: Final = 10  # names of one kind that are queried
 SERVICE: Final = "service"
 JUDGING: Final = ("committed_records_lost", "records_possibly_lost")
+# Why nothing against a name is no proof that it is in order.
+NO_PARTITION: Final = "it sees no such partition"
+NO_GROUP: Final = "it sees no such group"
+NO_NAMES: Final = "it names no partition, transactional id or group to query"
+ONLY_OPEN: Final = "of transactional ids it lists open transactions alone"
 
 
 def ask(text: Text, options: Mapping[str, Any]) -> Answers:
@@ -33,6 +39,8 @@ def ask(text: Text, options: Mapping[str, Any]) -> Answers:
         queries.append(lambda: _ask_about_sequences(brokers, options, answers))
     if subjects.is_any and options["server"] is not None:
         queries.append(lambda: _ask_service(options, subjects, answers))
+    elif options["server"] is not None and text.brokers is None and text.incidents:
+        answers.rows.append(_answer(SERVICE, "the text", "UNKNOWN", NO_NAMES))
     if subjects.is_any and asks_brokers(options):
         queries.append(lambda: _ask_brokers(options, subjects, answers))
     for query in queries:
@@ -66,12 +74,14 @@ def ask_service(api: Api, subjects: Subjects) -> Iterator[Row]:
     status = api.get("status")
     unseen = list(blind_spots(status, read_gaps(api, status), JUDGING))
     for topic, partition in subjects.partitions[:MOST]:
-        yield from _known(f"{topic}-{partition}", _of_partition(api, topic, partition), unseen)
+        not_seen = unseen if _has_partition(api, topic, partition) else (*unseen, NO_PARTITION)
+        yield from _known(f"{topic}-{partition}", _of_partition(api, topic, partition), not_seen)
     for id_ in subjects.transactional_ids[:MOST]:
-        rows = api.get("transactions", transactional_id=id_)["items"]
-        yield from _known(id_, (_transaction(row) for row in rows), unseen)
+        yield from _known(id_, _of_transactional_id(api, id_), (*unseen, ONLY_OPEN))
     for group in subjects.groups[:MOST]:
-        yield from _known(group, _findings(api, {"group": group}), unseen)
+        seen = api.find(f"groups/{quote(group, safe='')}") is not None
+        not_seen = unseen if seen else (*unseen, NO_GROUP)
+        yield from _known(group, _findings(api, {"group": group}), not_seen)
 
 
 def _known(about: str, verdicts: Iterable[tuple[str, str]], unseen: Sequence[str]) -> Iterator[Row]:
@@ -91,6 +101,18 @@ def _answer(by: str, about: str, verdict: str, summary: str) -> Row:
 def _of_partition(api: Api, topic: str, partition: int) -> Iterator[tuple[str, str]]:
     labels = {"topic": topic, "partition": str(partition)}
     yield from _findings(api, labels, topic=topic)
+
+
+def _has_partition(api: Api, topic: str, partition: int) -> bool:
+    pages = api.pages("partitions", topic=topic)
+    return any((row["topic"], row["partition"]) == (topic, partition) for page in pages for row in page["items"])  # fmt: skip
+
+
+def _of_transactional_id(api: Api, id_: str) -> Iterator[tuple[str, str]]:
+    """Yield the open transactions of an id, and the findings about it, as who fenced its producers."""
+    rows = api.get("transactions", transactional_id=id_)["items"]
+    yield from (_transaction(row) for row in rows if row.get("transactional_id") == id_)
+    yield from _findings(api, {"transactional_id": id_})
 
 
 def _findings(api: Api, labels: Mapping[str, str], **query: str) -> Iterator[tuple[str, str]]:

@@ -6,11 +6,14 @@ import gzip
 import io
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rules.exceptions.collected import Subjects
+from service.cli.explain import queries
 from service.cli.main import run
 from service.cli.terminal.exit_codes import ExitCode
 from tests.schemas import validate
@@ -175,3 +178,47 @@ def test_a_rejected_sequence_is_one_block_with_its_numbers(
     shown = capsys.readouterr().out
     assert "by numbers" in shown
     assert sum(not line.startswith(" ") for line in shown.splitlines() if line.strip()) == 1
+
+
+class Service:
+    """A Tidemark that sees everything, with one topic, and a fenced producer."""
+
+    server = "http://tidemark"
+
+    def get(self, path: str, **query: str | int) -> dict[str, Any]:
+        return {"items": [], "path": path, **query}
+
+    def find(self, path: str, **query: str | int) -> dict[str, Any] | None:
+        return {"group": "billing", **query} if path == "groups/billing" else None
+
+    def pages(self, path: str, **query: str | int) -> Iterator[dict[str, Any]]:
+        found = {"labels": {"transactional_id": "pay-1"}, "verdict": "breach", "rule": "producer_fenced", "summary": "s"}  # fmt: skip
+        rows: dict[str, list[dict[str, Any]]] = {
+            "findings": [found],
+            "partitions": [{"topic": "orders", "partition": 3}],
+        }
+        yield {
+            "items": [row for row in rows[path] if query.get("topic") in (None, row.get("topic"))]
+        }
+
+
+@pytest.mark.parametrize(
+    ("subjects", "verdict", "summary"),
+    [
+        pytest.param({"transactional_ids": ("pay-1",)}, "breach", "producer_fenced: s", id="fenced"),
+        pytest.param({"transactional_ids": ("pay-2",)}, "UNKNOWN", queries.ONLY_OPEN, id="no transaction"),
+        pytest.param({"partitions": (("orders", 3),)}, "OK", "against it", id="seen"),
+        pytest.param({"partitions": (("orders", 4),)}, "UNKNOWN", queries.NO_PARTITION, id="not seen"),
+        pytest.param({"groups": ("billing",)}, "OK", "against it", id="group seen"),
+        pytest.param({"groups": ("other",)}, "UNKNOWN", queries.NO_GROUP, id="group not seen"),
+    ],
+)  # fmt: skip
+def test_a_name_that_the_service_does_not_see_is_not_in_order(
+    monkeypatch: pytest.MonkeyPatch, subjects: dict[str, Any], verdict: str, summary: str
+) -> None:
+    monkeypatch.setattr(queries, "blind_spots", lambda *_: iter(()))
+    monkeypatch.setattr(queries, "read_gaps", lambda *_: ())
+    names = {"partitions": (), "transactional_ids": (), "groups": (), **subjects}
+    (row,) = queries.ask_service(Service(), Subjects(**names))
+    assert row["verdict"] == verdict
+    assert row["summary"].endswith(summary)

@@ -8,6 +8,7 @@ from rules.facts.broker_log import ClientInstance
 from rules.facts.fencing import (
     CutTransaction,
     FencedRequests,
+    FencingClass,
     FencingEpisode,
     RejectionSource,
     Takeover,
@@ -20,6 +21,7 @@ from rules.fencing.words import (
     EXPLANATIONS,
     NEEDED_EVIDENCE,
     PROTECTED,
+    RESTART_OR_OWN_EPOCH,
     instance_text,
 )
 
@@ -79,8 +81,8 @@ def evidence_of(episode: FencingEpisode) -> FencingEvidence:
         episode=episode.id,
         producer_id=episode.producer_id,
         because=str(episode.verdict.reason),
-        explanation=EXPLANATIONS[episode.verdict.class_],
-        cut_transactions=episode.cut_count,
+        explanation=_explanation(episode),
+        cut_transactions=_count_cuts(episode),
         not_lost=PROTECTED,
         advice=ADVICE[episode.verdict.class_],
     )
@@ -100,6 +102,20 @@ def evidence_of(episode: FencingEpisode) -> FencingEvidence:
     if needed is not None:
         evidence["needed_evidence"] = needed
     return evidence
+
+
+def _explanation(episode: FencingEpisode) -> str:
+    is_restart = episode.verdict.class_ is FencingClass.HANDOVER and not _count_cuts(episode)
+    return RESTART_OR_OWN_EPOCH if is_restart else EXPLANATIONS[episode.verdict.class_]
+
+
+def _count_cuts(episode: FencingEpisode) -> int:
+    """Return the transactions that were cut: those of the log, and those that only the request log shows.
+
+    With transactions v2 the records of a takeover that aborted a transaction are those of an abort by its owner.
+    """
+    shown = (cut_of(episode, each) for each in episode.takeovers if each.is_cut is None)
+    return episode.cut_count + sum(cut is True for cut in shown)
 
 
 def _of_cut(cut: CutTransaction) -> FencingEvidence:

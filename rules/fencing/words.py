@@ -26,6 +26,11 @@ EXPLANATIONS: Final[Mapping[FencingClass, str]] = {
     ),
     FencingClass.UNDETERMINED: "Who fenced the producer is not known.",
 }
+# A producer of librdkafka raises its epoch after an abort (KIP-360), and leaves the records of a restart.
+RESTART_OR_OWN_EPOCH: Final = (
+    "The transactional id was initialised again: by a newer instance, or by the same producer after an abort. "
+    "No transaction was open, and nothing of the older epoch was seen since."
+)
 _RESTART: Final = (
     "A fenced producer cannot be used again. Java: close it on ProducerFencedException, and on "
     "InvalidProducerEpochException abort, which then says so. librdkafka: close it on the fatal error _FENCED."

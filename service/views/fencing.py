@@ -100,7 +100,7 @@ def fencing_of(episode: FencingEpisode) -> Fencing:
         newest_epoch=evidence.get("newest_epoch"),
         newer_instance=evidence.get("newer_instance"),
         older_instance=evidence.get("older_instance"),
-        cut_transactions=episode.cut_count,
+        cut_transactions=evidence["cut_transactions"],
         cuts=[FencingCut.of(cut) for cut in episode.cuts],
         takeovers=[FencingTakeover.model_validate(row) for row in evidence.get("takeovers", [])],
         rejected_requests=episode.rejections,

@@ -8,8 +8,10 @@ from typing import Any, Final
 
 from rules.errors import CollectError, RequestError
 from rules.facts.fencing import FencingClass
+from rules.sequence.words import format_count
 from service.cli.server.server_options import client_of
 from service.cli.terminal.parts import Facts, Line, Part, Row
+from service.cli.terminal.words import text, time
 
 PATH: Final = "transactions/fencing"
 STYLES: Final = {
@@ -49,7 +51,7 @@ def render_fencing(rows: Sequence[Row]) -> Iterator[Part]:
         yield Line(f"fenced: {row['class']} ({row['reason']})", STYLES.get(row["class"], "bold"))
         yield Facts([
             ("what", row["explanation"]),
-            ("seen", f"{row['first_seen']} to {row['last_seen']}"),
+            ("seen", _seen(row)),
             ("newest epoch", _text(row["newest_epoch"])),
             ("newer instance", row["newer_instance"]),
             ("older instance", row["older_instance"]),
@@ -61,18 +63,26 @@ def render_fencing(rows: Sequence[Row]) -> Iterator[Part]:
         ])  # fmt: skip
 
 
+def _seen(row: Row) -> str:
+    first, last = text(time(row["first_seen"])), text(time(row["last_seen"]))
+    return first if first == last else f"{first} to {last}"
+
+
 def _aborted(row: Row) -> str | None:
     if not row["cut_transactions"]:
         return None
-    last = row["cuts"][-1]["aborted_at"] if row["cuts"] else "?"
-    return f"{row['cut_transactions']} transactions, the last at {last}. {row['read_committed']}"
+    times = [each["aborted_at"] for each in row["cuts"]]
+    times += [each["at"] for each in row.get("takeovers") or () if each.get("cut_transaction")]
+    last = f", the last {time(max(times))}" if times else ""
+    counted = format_count(row["cut_transactions"], "transaction")
+    return f"{counted}{last}. {row['read_committed']}"
 
 
 def _rejected(row: Row) -> str | None:
     if not row["rejected"]:
         return None
     kinds = dict.fromkeys(f"{each['request']} {each['error']}" for each in row["rejected"])
-    return f"{row['rejected_requests']} requests ({', '.join(kinds)})"
+    return f"{format_count(row['rejected_requests'], 'request')} ({', '.join(kinds)})"
 
 
 def _text(value: object) -> str | None:

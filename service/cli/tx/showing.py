@@ -24,7 +24,7 @@ from service.cli.application_errors.relating import fetch_related
 from service.cli.server.report import Api
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.formats import is_interactive
-from service.cli.terminal.parts import Facts, Part, not_seen
+from service.cli.terminal.parts import Facts, Line, Part, not_seen
 from service.cli.terminal.typed_names import complete_name, similar_names
 from service.cli.tx.choosing import cluster_row
 from service.cli.tx.fencing import FencingAnswer, render_fencing
@@ -139,6 +139,7 @@ def render(shown: Shown) -> Iterator[Part]:
         yield from render_description(shown.described, shown.listing.view.now)
     yield from render_fencing(shown.fencing.rows or ())
     if shown.application_errors:
+        yield Line("logged by applications", "bold")
         yield Facts(related_lines(list(shown.application_errors)))
     yield from not_seen(f"{gap.what}: {gap.why}" for gap in shown.gaps)
 

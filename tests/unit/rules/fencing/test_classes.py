@@ -31,6 +31,7 @@ from rules.facts.transaction_log import (
     TransactionLog,
 )
 from rules.facts.transactions import IdVisibility
+from rules.fencing.evidence import evidence_of
 from rules.judgement import Finding
 from rules.question import TransactionsQuestion
 from rules.remembering import view_of_round
@@ -608,6 +609,18 @@ def test_a_zombie_is_shown_with_both_instances_and_what_to_do() -> None:
         }
     ]
     assert {"read_committed", "not_lost", "advice"} <= evidence.keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "cuts"), [("restart-v1", 1), ("fight-v2-request-log", 3), ("own-bump-v1-request-log", 0)]
+)  # fmt: skip
+def test_transactions_that_only_the_request_log_shows_to_be_cut_are_counted(
+    name: str, cuts: int
+) -> None:
+    """With transactions v2 `__transaction_state` does not say who aborted."""
+    evidence = evidence_of(only(play(CASES[name].rounds)))
+    assert evidence["cut_transactions"] == cuts
+    assert ("read_committed" in evidence) == bool(cuts)
 
 
 def test_what_is_counted_belongs_to_nobody_where_two_ids_were_taken_over() -> None:

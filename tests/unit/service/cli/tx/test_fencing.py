@@ -55,7 +55,7 @@ def test_the_episodes_of_exactly_this_id_are_shown(monkeypatch: pytest.MonkeyPat
     said = text(showing.render(answer))
     assert said.count("fenced: zombie (older_epoch_rejected)") == 1
     assert "a at 10.0.0.1:5001" in said
-    assert "1 requests (EndTxn PRODUCER_FENCED)" in said
+    assert "1 request (EndTxn PRODUCER_FENCED)" in said
     assert showing.exit_code(answer) is ExitCode.OK
     validate("tx show", showing.document(answer))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rules.loss.summary import RULES as LOSSES
-from service.cli.server.server_options import options_to
+from service.cli.server.server_options import options_to, options_to_also
 
 Row = Mapping[str, Any]
 
@@ -39,7 +39,7 @@ def next_steps(alert: Row, server: str) -> Sequence[str]:
     at = options_to(server)
     whole = f"tidemark collect --once -o table {BROKERS}"
     general = whole if alert.get("rule") in OF_BROKERS else f"tidemark status{at}"
-    queries = list(_list_queries(alert, at)) or [general]
+    queries = list(_list_queries(alert, at, options_to_also(server))) or [general]
     return [*_repair(alert), *queries, *_list_actions(alert, at)]
 
 
@@ -54,7 +54,7 @@ def _repair(alert: Row) -> Iterator[str]:
         yield repair
 
 
-def _list_queries(alert: Row, at: str) -> Iterator[str]:
+def _list_queries(alert: Row, at: str, also: str) -> Iterator[str]:
     rule, labels = alert.get("rule"), alert.get("labels") or {}
     topic, partition = labels.get("topic"), labels.get("partition")
     place = shlex.quote(f"{topic}-{partition}") if topic and partition else None
@@ -69,9 +69,9 @@ def _list_queries(alert: Row, at: str) -> Iterator[str]:
     elif rule in SEQUENCES and place:
         yield f"tidemark sequence show {place}{at}"
         if transaction and evidence.get("transaction") not in (None, COMMITTED):
-            yield f"tidemark tx show {shlex.quote(transaction)} {BROKERS}"
+            yield f"tidemark tx show {shlex.quote(transaction)} {BROKERS}{also}"
     elif rule in TRANSACTIONS and transaction:
-        yield f"tidemark tx show {shlex.quote(transaction)} {BROKERS}"
+        yield f"tidemark tx show {shlex.quote(transaction)} {BROKERS}{also}"
     elif rule in TRANSACTIONS and topic:
         yield f"tidemark tx ls --topic {_pattern(topic)} {BROKERS}"
     elif group:

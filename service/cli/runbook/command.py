@@ -17,6 +17,7 @@ from service.cli.runbook.choosing import Fingerprint, fetch_alert
 from service.cli.server.server_options import (
     client_of,
     options_to,
+    options_to_also,
     server_options,
     server_options_for,
 )
@@ -239,6 +240,7 @@ def _surroundings(options: Mapping[str, Any], settings: Settings) -> Surrounding
     token = () if token_file is None else ("--token-file", str(token_file))
     return Surroundings(
         of_server=(*shlex.split(options_to(options["server"])), *token),
+        of_server_also=(*shlex.split(options_to_also(options["server"])), *token),
         bootstrap_servers=settings.kafka.bootstrap_servers,
         config=absolute("path"),
         command_config=absolute("command_config"),

@@ -17,6 +17,7 @@ from service.runtime.children import module_command
 
 ANY_BROKERS: Final = "HOST:PORT"
 SANDBOX: Final = "sandbox"
+SHOW_TRANSACTION: Final = ("tx", "show")  # of the cluster; who fenced whom is the service's
 SANDBOX_TOOL: Final = ("tidemark", "sandbox", "tool")
 
 
@@ -29,6 +30,7 @@ class Surroundings:
     """What all commands of a runbook have in common; paths are absolute."""
 
     of_server: tuple[str, ...] = ()  # options by which a command queries the same Tidemark
+    of_server_also: tuple[str, ...] = ()  # where a command queries none by itself
     bootstrap_servers: str = ""  # empty: not known
     config: Path | None = None  # settings file
     command_config: Path | None = None  # properties of Kafka's tools
@@ -45,6 +47,8 @@ class Surroundings:
         path, named = command.path, 1 + len(command.path)
         if path in OF_SERVER | CHANGING:
             return (*words[:named], *self.of_server, *words[named:])
+        if path == SHOW_TRANSACTION:
+            return (*words[:named], *self._of_cluster(), *self.of_server_also, *words[named:])
         if path in OF_CLUSTER:
             return (*words[:named], *self._of_cluster(), *words[named:])
         return words

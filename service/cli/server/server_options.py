@@ -119,6 +119,15 @@ def options_to(server: str) -> str:
     return f" --server {shlex.quote(server)}"
 
 
+def options_to_also(server: str) -> str:
+    """Return the options by which a command that queries no Tidemark by itself, as `tx show`, queries the same one."""
+    ctx = click.get_current_context(silent=True)
+    context, _is_current = ({} if ctx is None else ctx.meta).get(USED_CONTEXT, (None, False))
+    if context is not None and context.server == server:
+        return f" --context {shlex.quote(context.name)}"
+    return f" --server {shlex.quote(server)}"
+
+
 def server_option(
     callback: Callable[..., str | None] = server_to_query,
 ) -> Callable[[Command], Command]:

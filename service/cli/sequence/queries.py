@@ -62,13 +62,26 @@ def fetch_sequences(api: Api, name: str) -> SequenceReport | None:
         page = detail or api.get("sequences", limit=1)  # an older Tidemark has none at all
         return _build_report(api, [] if detail is None else [_merge_details(detail)], page)
 
-    return fetch_named(
+    report = fetch_named(
         name,
         EPISODE_ID,
         fetch,
         lambda query: list_sequences(api, query),
         ids_of=lambda report: (str(row["id"]) for row in report.rows),
     )
+    return None if report is None else _with_application_errors(api, report)
+
+
+def _with_application_errors(api: Api, report: SequenceReport) -> SequenceReport:
+    """Return a report with what applications logged about each event, which lists of the API do not have."""
+
+    def add(row: Row) -> Row:
+        detail = api.find(f"sequences/{row['id']}") or {}
+        return {**row, "application_errors": detail.get("application_errors")}
+
+    chosen, others = report.rows[:IN_FULL], report.rows[IN_FULL:]
+    rows = (row if "application_errors" in row else add(row) for row in chosen)
+    return replace(report, rows=(*rows, *others))
 
 
 def add_lines(api: Api, report: SequenceReport, accepts: Callable[[Row], bool]) -> SequenceReport:

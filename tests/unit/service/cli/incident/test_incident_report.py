@@ -450,3 +450,20 @@ def test_what_applications_logged_is_in_the_timeline_if_it_names_a_subject_of_th
     first = "application logged PRODUCER_FENCED, topic orders, application pay: fenced"
     assert [entry.what for entry in entries] == [f"{first} (3 in all)", f"{first} (the last one)"]
     assert len(gather(api, WINDOW, None).timeline) > len(gather(api, WINDOW, alert).timeline)
+
+
+def test_what_names_only_the_transactional_id_of_a_rejected_batch_is_of_its_alert() -> None:
+    api = api_of()
+    items = [
+        logged("of-its-transaction", transactional_id="pay-1"),
+        logged("of-another", transactional_id="pay-2"),
+    ]
+    api.canned = {
+        "application-errors": {"as_of": None, "is_current": True, "next": None, "items": items}
+    }
+    labels = {"topic": "orders", "partition": "0", "cluster": "default"}
+    evidence = {"transactional_id": "pay-1"}
+    alert = {"fingerprint": "f", "rule": "sequence_gap_reordering", "labels": labels, "evidence": evidence}  # fmt: skip
+    sources = {entry.source for entry in gather(api, WINDOW, alert).timeline}
+    assert "application-errors/of-its-transaction" in sources
+    assert "application-errors/of-another" not in sources

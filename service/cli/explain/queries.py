@@ -14,6 +14,7 @@ from rules.exceptions.collected import Subjects, subjects_of
 from service.cli.options.kafka_options import asks_brokers, open_reader
 from service.cli.server.report import Api, blind_spots, read_gaps
 from service.cli.server.server_options import client_of
+from service.cli.terminal.words import time
 from service.views.explained import Answers, Row
 
 if TYPE_CHECKING:
@@ -121,8 +122,9 @@ def _findings(api: Api, labels: Mapping[str, str], **query: str) -> Iterator[tup
         for row in page["items"]:
             own = row.get("labels") or {}
             if all(str(own.get(name)) == value for name, value in labels.items()):
-                since = f" since {row['since']}" if row.get("since") else ""
-                yield str(row.get("verdict")), f"{row.get('rule')}{since}: {row.get('summary')}"
+                reason = f" ({row['reason']})" if row.get("reason") else ""
+                since = f" since {time(row['since'])}" if row.get("since") else ""
+                yield str(row.get("verdict")), f"{row.get('rule')}{reason}{since}: {row.get('summary')}"  # fmt: skip
 
 
 def _transaction(row: Row) -> tuple[str, str]:

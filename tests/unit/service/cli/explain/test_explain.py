@@ -192,7 +192,7 @@ class Service:
         return {"group": "billing", **query} if path == "groups/billing" else None
 
     def pages(self, path: str, **query: str | int) -> Iterator[dict[str, Any]]:
-        found = {"labels": {"transactional_id": "pay-1"}, "verdict": "breach", "rule": "producer_fenced", "summary": "s"}  # fmt: skip
+        found = {"labels": {"transactional_id": "pay-1"}, "verdict": "breach", "rule": "producer_fenced", "reason": "zombie", "summary": "s"}  # fmt: skip
         rows: dict[str, list[dict[str, Any]]] = {
             "findings": [found],
             "partitions": [{"topic": "orders", "partition": 3}],
@@ -205,7 +205,7 @@ class Service:
 @pytest.mark.parametrize(
     ("subjects", "verdict", "summary"),
     [
-        pytest.param({"transactional_ids": ("pay-1",)}, "breach", "producer_fenced: s", id="fenced"),
+        pytest.param({"transactional_ids": ("pay-1",)}, "breach", "producer_fenced (zombie): s", id="fenced"),
         pytest.param({"transactional_ids": ("pay-2",)}, "UNKNOWN", queries.ONLY_OPEN, id="no transaction"),
         pytest.param({"partitions": (("orders", 3),)}, "OK", "against it", id="seen"),
         pytest.param({"partitions": (("orders", 4),)}, "UNKNOWN", queries.NO_PARTITION, id="not seen"),

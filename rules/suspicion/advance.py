@@ -42,6 +42,8 @@ MAX_PARTITIONS: Final = 64  # of one suspicion
 MAX_QUERIES: Final = (
     4  # rounds since the last count; what they ask is in `rules.suspicion.requests`
 )
+# Since a partition came to have a change that may have lost something: clients that are rejected all the
+# time, and lose nothing, must not use up what a later loss needs.
 MAX_TOTAL_QUERIES: Final = 24
 ID_BYTES: Final = 6
 WORST: Final = (
@@ -160,6 +162,7 @@ def _with_partitions(view: View, suspicion: Suspicion) -> Suspicion:
     proven = [row for row in rows.tolist()[:MAX_PARTITIONS] if row not in set(open_rows.tolist())]
     states = [state_of(view, row) for row in (*chosen, *proven)]
     before = {partition.name: partition for partition in suspicion.partitions}
+    has_lost = any(_is_new_change(state, before.get(state.name)) for state in states)
     states = [_keep_answers(state, before.get(state.name)) for state in states]
     names = {state.name for state in states}
     left = [each for each in suspicion.partitions if each.is_open and each.name not in names]
@@ -167,10 +170,17 @@ def _with_partitions(view: View, suspicion: Suspicion) -> Suspicion:
     states.sort(key=lambda state: (ORDER.index(state.state), not state.is_written))
     return replace(
         suspicion,
+        total_queries=0 if has_lost else suspicion.total_queries,
         partitions=tuple(states[:MAX_PARTITIONS]),
         partition_count=len(rows) + len(left),
         open_count=len(open_rows) + len(left),
     )
+
+
+def _is_new_change(state: SuspectedPartition, before: SuspectedPartition | None) -> bool:
+    """Whether a partition was not suspected of such a change at the counts before."""
+    is_change = state.state in (PartitionState.LOST, PartitionState.CHANGED)
+    return is_change and (before is None or before.state is not state.state)
 
 
 def _with_later_changes(view: View, suspicion: Suspicion) -> Suspicion:

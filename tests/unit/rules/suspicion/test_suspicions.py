@@ -341,6 +341,19 @@ def test_leaders_are_queried_a_few_times_and_never_again() -> None:
     assert request.last_record_at == at(-60)
 
 
+def test_what_lost_nothing_does_not_use_up_the_queries_of_a_loss() -> None:
+    other: dict[str, Any] = {"leaders": [1, 1], "epochs": [7, 0], "isr": (1,), "allowed": True}
+    counts = [errors(*((0, 15 * n + 14, n) for n in range(1, m))) for m in range(2, 34)]
+    lost = {**other, "epochs": [7, 1], "ends": ((1, 0, 73),)}
+    views = play(
+        seen(QUIET, **other),
+        *(seen(one, second=15.0 * m, **other) for m, one in enumerate(counts[:-1], 1)),
+        seen(counts[-1], second=15.0 * len(counts), **lost),
+    )
+    asked = [only(view).is_querying for view in views[1:]]
+    assert (asked[:24], asked[24:]) == ([True] * 24, [*[False] * 7, True])
+
+
 CHANGED: Final[dict[str, Any]] = {
     "leaders": [2],
     "epochs": [1],

@@ -128,6 +128,8 @@ def client_in(text: str, *, has_java: bool) -> Client | None:
         return Client.PYTHON
     if LIBRDKAFKA.search(text):
         return Client.LIBRDKAFKA
+    if "Traceback (most recent" in text:
+        return Client.PYTHON
     return Client.JAVA if has_java or "clientId=" in text else None
 
 

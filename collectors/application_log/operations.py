@@ -17,6 +17,7 @@ FRAGMENTS: Final = (
     ("awaiting EndTxn(false)", Operation.ABORT),
     ("awaiting InitProducerId", Operation.INIT_PRODUCER_ID),
     ("initializing transactional state", Operation.INIT_PRODUCER_ID),
+    ("initialise Producer ID", Operation.INIT_PRODUCER_ID),
     ("Failed to abort transaction", Operation.ABORT),
     ("Failed to commit transaction", Operation.COMMIT),
     ("result to send: COMMIT", Operation.COMMIT),
@@ -127,9 +128,10 @@ _OF_CLASS: Final = {
 _PARTS: Final = {b"producer": Part.PRODUCER, b"consumer": Part.CONSUMER, b"admin": Part.ADMIN}
 
 
-# A call in a line of source code, as a traceback of Python shows it above the exception; a frame of .NET.
+# A call in a line of source code, as a traceback of Python shows it above the exception, or before its error; a frame of .NET.
 _CALL: Final = re.compile(
-    r"(?<=[.\s])(?P<call>(?:commit|abort|begin)_transaction|init_transactions|send_offsets_to_transaction)\("
+    r"(?<![A-Za-z])(?:rd_kafka_)?(?P<call>(?:commit|abort|begin)_transaction|init_transactions|"
+    r"send_offsets_to_transaction)(?:\(|: )"
 )
 _CALLS: Final = {
     "commit_transaction": Operation.COMMIT,

@@ -32,10 +32,11 @@ MOST_HEAD: Final = 2_000
 # What a line has to hold to be read; one of these, or a code in capitals.
 _MARKS: Final = (
     b"xception", b"Error", b"afka", b"Transiting", b"Local: ", b"Broker: ", b"clientId", b"Fenced", b"::NULL",
-    b"::null", b"_transaction", b"TransactionMetadata", b"transaction_metadata", b"transactionStatus", b"transactional",
+    b"::null", b"_transaction", b"TransactionMetadata", b"transaction_metadata", b"transactionStatus", b"transactional", b"fenced during",
     *(b"%%%d|" % level for level in range(8)),
 )  # fmt: skip
 _CODE: Final = re.compile(rb"[A-Z]_[A-Z]{2}")
+_CODE_FIRST: Final = re.compile(rb"[A-Z]{2,20}(?:_[A-Z]{2,20}){1,8}: ")  # as franz-go writes errors
 _FRAME: Final = re.compile(
     rb"\s*at [\w.$/@<>-]{2,300}\(|\s*\.\.\. \d{1,5} (?:more|common frames)|\s*~?\[na:|\s+File \""
 )
@@ -46,7 +47,8 @@ _HEAD: Final = re.compile(
     rb"(?:INFO|WARN|WARNING|ERROR|DEBUG|TRACE|FATAL|SEVERE)\b|[A-Z][a-z]{2} [ \d]\d |\{)"
 )
 _KAFKAS: Final = re.compile(
-    r"org\.apache\.kafka|kafka\.clients|clientId=|kafka-producer-network-thread|\bkafka\b|Kafka|kafka\."
+    r"org\.apache\.kafka|kafka\.clients|clientId=|kafka-producer-network-thread|\bkafka\b|Kafka|kafka\.|"
+    r"\bfranz-go\b|\bsarama\b|group\.instance\.id|transactional\.id"
 )
 _BAD: Final = re.compile(r"\b(?:WARN|WARNING|ERROR|FATAL|SEVERE)\b")
 _OF_KAFKA: Final = re.compile(
@@ -169,12 +171,19 @@ class Reader:
     ) -> Iterator[ApplicationEvent]:
         sentence = sentence_of(text)
         is_named = sentence is not None and sentence.error not in _AMBIGUOUS
-        is_kafkas = is_named or _is_kafkas(text)
+        is_below = _CODE_FIRST.match(line) is not None and _speaks(self._heads.get(name, b""))
+        is_kafkas = is_named or is_below or _is_kafkas(text)
         errors = errors_of(text, is_kafkas=is_kafkas)
         self.kafka_lines += is_kafkas or bool(errors.thrown)
         is_bare = _BARE.match(line) is not None
         belongs = record is not None and (
-            _GOES_ON.match(line) is not None or (is_bare and record.takes_errors)
+            _GOES_ON.match(line) is not None
+            or (is_bare and record.takes_errors)
+            or (
+                not errors.thrown
+                and _HEAD.match(line) is None
+                and record.takes_words(line, sentence)
+            )
         )
         if belongs and record is not None:
             record.add_line(text, errors, sentence)
@@ -222,6 +231,10 @@ def _is_of_interest(text: str, errors: LineErrors, sentence: Sentence | None) ->
     if sentence is None or sentence.error in _AMBIGUOUS:
         return _is_unknown_problem(text) or (sentence is not None and _is_kafkas(text))
     return True
+
+
+def _speaks(head: bytes) -> bool:
+    return _is_kafkas(head[:MOST_HEAD].decode(errors="replace"))
 
 
 def _is_kafkas(text: str) -> bool:

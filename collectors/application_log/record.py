@@ -7,7 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
-from collectors.application_log.errors_in_line import WEAK, LineErrors, framework_in
+from collectors.application_log.errors_in_line import (
+    WEAK,
+    LineErrors,
+    framework_in,
+)
 from collectors.application_log.name_reading import client_in, names_of, part_in
 from collectors.application_log.operations import (
     TRANSACTIONAL,
@@ -62,7 +66,10 @@ class Record:
         """Take a line that names errors, or holds a known sentence."""
         if len(self.text) < MOST_TEXT:
             self.text += ("\n" if self.text else "") + text[: MOST_TEXT - len(self.text)]
-        self.sentence = self.sentence or sentence
+        if self.sentence is None:
+            self.sentence = sentence
+        elif sentence is not None:
+            errors = with_words(errors, sentence)
         self.outcome = self.outcome or errors.outcome
         self.has_java = self.has_java or errors.has_java
         self.framework = self.framework or errors.framework
@@ -76,6 +83,14 @@ class Record:
     def takes_text(self) -> bool:
         """Whether a line may go on with the message: a few do, before any frame."""
         return not self.has_frames and self.appended < MOST_APPENDED
+
+    def takes_words(self, line: bytes, sentence: Sentence | None) -> bool:
+        """Whether a line without an error goes on with this: with its empty message, or in the same words."""
+        if sentence is None or not self.takes_text:
+            return False
+        has_no_message = bool(self.thrown) and not self.thrown[-1].text and line[:1].isspace()
+        is_same = self.sentence is not None and self.sentence.error == sentence.error
+        return has_no_message or (is_same and not self.thrown)
 
     @property
     def takes_errors(self) -> bool:
@@ -141,7 +156,7 @@ class Record:
 
     def _chain(self) -> tuple[Thrown, ...]:
         """Return the errors, with the call above them where they say only that a transaction was to be ended."""
-        call = call_in(self.head)
+        call = call_in(self.head) or call_in(self.text)
         is_of_ending = call in (Operation.COMMIT, Operation.ABORT)
         return tuple(
             replace(each, operation=call)
@@ -159,7 +174,8 @@ class Record:
         of_first = self.thrown[0].operation if self.thrown else None
         operation = of_sentence or of_first or self.operation or operation_of_text(whole)
         is_vague = operation in (None, Operation.END_TXN)
-        return (call_in(self.head) or operation) if is_vague else operation
+        call = call_in(self.head) or call_in(self.text) if is_vague else None
+        return call or operation
 
     def _outcome(
         self, whole: str, chain: tuple[Thrown, ...], operation: Operation | None
@@ -175,6 +191,16 @@ class Record:
             return Outcome.ABORTABLE
         is_trace = self.has_frames or self.text.lstrip().startswith(("org.", "Caused", "java."))
         return Outcome.RETRYING if goes_on(whole) and not is_trace else Outcome.RAISED
+
+
+def with_words(errors: LineErrors, sentence: Sentence) -> LineErrors:
+    """Return the errors of a line below the first one, with that of its words where its class says nothing."""
+    says_more = sentence.error is not None and all(each.error in WEAK for each in errors.thrown)
+    if not says_more or sentence.error is None:
+        return errors
+    said = Thrown(error=sentence.error, operation=sentence.operation)
+    verdict = sentence.outcome if sentence.outcome in (Outcome.ABORTABLE, Outcome.FATAL) else None
+    return replace(errors, thrown=(*errors.thrown, said), outcome=errors.outcome or verdict)
 
 
 def _epoch_time(text: str) -> datetime | None:

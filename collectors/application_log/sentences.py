@@ -42,6 +42,8 @@ PRODUCERS: Final[tuple[Row, ...]] = (
     (EPOCH, "_EPOCH_RAISED", _HANDLED),
     ("No inflight batches remaining", "_BATCHES_GIVEN_UP", _HANDLED),
     ("Failing batch since transaction was aborted", "TRANSACTION_ABORTED", _RAISED),
+    ("It is safe to abort the transaction", "_BATCHES_UNRESOLVED", _ABORTABLE),
+    ("It isn't safe to continue", "_BATCHES_UNRESOLVED", _FATAL),
     ("because we are in an error state", "_ERROR_STATE", _RAISED),
     ("previous transactional or idempotent request has failed", "_ERROR_STATE", _RAISED),
     ("Aborting producer batches due to fatal error", "_ERROR_STATE", _FATAL),
@@ -60,6 +62,7 @@ PRODUCERS: Final[tuple[Row, ...]] = (
     ("Unhandled error in EndTxn", None, _FATAL, Operation.END_TXN),
     ("with partition count", "_NO_SUCH_PARTITION", _RAISED, Operation.SEND_METADATA),
     ("Operation not valid in state", "_STATE", _RAISED),
+    ("message(s) failed delivery", "_DELIVERIES_FAILED", _RAISED),
     ("No PID available", "_WAIT_COORD", _RETRYING, Operation.INIT_PRODUCER_ID),
     ("fenced by newer producer instance", "_FENCED", _FATAL),
     ("Fatal transaction error", None, _FATAL),
@@ -73,6 +76,8 @@ CONSUMERS: Final[tuple[Row, ...]] = (
     ("Truncation detected for partition", "LOG_TRUNCATION", _HANDLED, Operation.FETCH),
     ("Offsets out of range with no configured reset policy", "OFFSET_OUT_OF_RANGE", _RAISED),
     ("fetch failed due to requested offset not available", "OFFSET_OUT_OF_RANGE", _HANDLED),
+    ("Cannot fetch offset ", "OFFSET_OUT_OF_RANGE", _RAISED, Operation.FETCH),
+    ("not available in Kafka any more", "OFFSET_OUT_OF_RANGE", _RAISED, Operation.FETCH),
     ("is out of range for partition", "OFFSET_OUT_OF_RANGE", _HANDLED, Operation.FETCH),
     ("log truncation detected", "_LOG_TRUNCATION", _RAISED, Operation.FETCH),
     ("Encountered corrupt message", "_CORRUPT_BATCH", _RAISED, Operation.FETCH),
@@ -90,6 +95,7 @@ CONSUMERS: Final[tuple[Row, ...]] = (
     ("Request joining group due to", None, _HANDLED, Operation.JOIN_GROUP),
     ("is unavailable or invalid", "COORDINATOR_NOT_AVAILABLE", _RETRYING),
     ("Lost previously assigned partitions", "_ASSIGNMENT_LOST", _HANDLED),
+    ("expired while fetching topic metadata", "TIMEOUT", _RAISED, Operation.METADATA),
     ("Consumer group session timed out", "_SESSION_EXPIRED", _HANDLED),
     ("unstable offsets that need to be cleared", "UNSTABLE_OFFSET_COMMIT", _RETRYING),
 )
@@ -116,7 +122,9 @@ FRAMEWORKS: Final[tuple[Row, ...]] = (
     ("transaction data is lost", "_FLINK_DATA_LOST", _HANDLED),
     ("Most likely the transaction has been aborted", "_FLINK_DATA_LOST", _HANDLED),
     ("producer is already fenced", "_FLINK_DATA_LOST", _HANDLED),
+    ("the task may be migrated out", "TASK_MIGRATED", _RAISED),
     ("Error encountered in task", "_CONNECT_REPORTED", _HANDLED),
+    ("checking for or creating topic", "_CONNECT_NO_TOPIC", _RAISED),
     ("Failed to perform zombie fencing", "_CONNECT_NOT_STARTED", _RAISED),
     ("Tolerance exceeded in error handler", "_CONNECT_TOLERANCE", _RAISED),
     ("unrecoverable exception", "_CONNECT_TASK_FAILED", _RAISED),
@@ -125,6 +133,7 @@ FRAMEWORKS: Final[tuple[Row, ...]] = (
     ("Commit of offsets threw an unexpected exception", "_CONNECT_COMMIT_FAILED", _RAISED),
     ("Seek to current after exception", "_SPRING_SEEK", _RETRYING),
     ("exhausted for ", "_SPRING_GAVE_UP", _HANDLED),
+    ("' fenced during transaction", "_SPRING_FENCED", _RAISED),
     ("stopping container", "_SPRING_STOPPED", _RAISED),
 )
 BROKERS: Final[tuple[Row, ...]] = (
@@ -165,6 +174,7 @@ DECISIVE: Final = frozenset({
     "_STREAMS_CONTINUED", "_RECORD_SKIPPED", "_FLINK_DATA_LOST", "_CLOSED", "_ERROR_STATE", "_FENCED",
     "_SPRING_GAVE_UP", "_CALL_TO_REPEAT", "_AUTHORIZATION_ABORTABLE", "_VERIFICATION_FAILED",
     "_LOG_TRUNCATION", "LOG_TRUNCATION", "_CONNECT_TOLERANCE", "_CONNECT_REPORTED", "_NO_SUCH_PARTITION",
+    "_SPRING_FENCED", "_DELIVERIES_FAILED",
 })  # fmt: skip
 
 

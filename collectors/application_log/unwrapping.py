@@ -55,7 +55,7 @@ _THREAD: Final = (
     "threadName",
     "_thread_name",
 )
-_LOGGER: Final = ("log.logger", "logger_name", "logger", "loggerName", "_logger", "name")
+_LOGGER: Final = ("log.logger", "logger_name", "logger", "loggerName", "_logger", "name", "caller")
 _SERVICE: Final = (
     "service.name", "service", "app", "application", "kubernetes.pod_name", "kubernetes.pod.name",
     "kubernetes.container_name", "container_name", "container.name", "appname", "_app", "_service",

@@ -124,6 +124,17 @@ NOT_STARTED: Final = Meaning(
     action="Mend how workers reach their leader (REST listeners; dedicated.mode.enable.internal.rest of MirrorMaker 2), and restart the task.",
     check="The cause in the stack trace; the leader's log at that time.",
 )
+NO_TOPIC: Final = Meaning(
+    id="connect_topic_not_created",
+    title="a source task of Kafka Connect could not look for a topic, or create it",
+    explanation="The brokers did not answer in time, or refused. The task stops, unless the line says that it tries again.",
+    java=NOBODY,
+    records=Records.DUPLICATED,
+    condition="This record is not written. After a restart the source is read again from the last commit; nothing is lost.",
+    action="Create the topic or mend topic.creation.*, permissions or the connection; then restart the task by Connect's API.",
+    check="Whether the topic exists, and whether enough brokers are up for its replicas.",
+    next=(Next.TOPIC, Next.CONNECTION),
+)
 FLUSH_FAILED: Final = Meaning(
     id="connect_flush_failed",
     title="a source task of Kafka Connect could not flush or commit its offsets",
@@ -159,6 +170,29 @@ GAVE_UP: Final = Meaning(
     action="Process these records again; set a recoverer.",
     check="The dead letter topic; the offset in the line.",
     next=(Next.LAG,),
+)
+LISTENER_FENCED: Final = Meaning(
+    id="listener_fenced",
+    title="a transaction of a Spring listener was fenced, and the listener may go on",
+    explanation=(
+        "Its transaction timed out, or its partitions moved. Spring logs it and does not go back to the "
+        "records; it stops the container only with stopContainerWhenFenced."
+    ),
+    java=(None, FATAL),
+    records=Records.LOST,
+    condition=(
+        "If the container went on with the same partitions and committed later records. Neither if it was "
+        "stopped, restarted, or its partitions moved: the records are then read again."
+    ),
+    action=(
+        "Start the container again from the committed offsets; set stopContainerWhenFenced, and "
+        "transaction.timeout.ms above the time of the longest poll."
+    ),
+    check=(
+        "A rebalance at that time; the group's committed offsets; 'Completed rollback ... due to timeout' in "
+        "the coordinator's log."
+    ),
+    next=(Next.LAG, Next.TRANSACTION),
 )
 STOPPED: Final = Meaning(
     id="container_stopped",
@@ -207,10 +241,12 @@ FRAMEWORKS: Final[Table] = table(
     (("_CONNECT_TOLERANCE",), always(TOLERANCE)),
     (("_CONNECT_REPORTED",), always(REPORTED)),
     (("_CONNECT_NOT_STARTED",), always(NOT_STARTED)),
+    (("_CONNECT_NO_TOPIC",), always(NO_TOPIC)),
     (("_CONNECT_FLUSH_FAILED", "_CONNECT_COMMIT_FAILED"), always(FLUSH_FAILED)),
     (("_SPRING_SEEK",), always(SEEK)),
     (("_SPRING_GAVE_UP",), always(GAVE_UP)),
     (("_SPRING_STOPPED",), always(STOPPED)),
+    (("_SPRING_FENCED",), always(LISTENER_FENCED)),
     (("LISTENER_EXECUTION_FAILED", "BATCH_LISTENER_FAILED", "KAFKA_PRODUCER"), always(LISTENER)),
     (("FLINK_KAFKA", "_FLINK_SEND_FAILED"), always(FLINK_SEND)),
 )  # fmt: skip

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from rules.exceptions.applications import applications
+from rules.exceptions.frameworks import CONNECT_FAILED
 from rules.exceptions.judging import Judged, judge
 from rules.exceptions.meaning import Ability, Records, Role
 from rules.facts.application_log import ApplicationError, Client, Names, Outcome
@@ -188,6 +189,8 @@ def _how_bad(problem: Problem) -> tuple[int, bool]:
 def _action(cause: Problem, problems: Iterable[Problem]) -> str:
     """Return what to do: that of the error that finished the producer, if the first one had not."""
     judged, own = cause.judged, cause.judged.meaning.action
+    if judged.framework is CONNECT_FAILED:
+        own = f"{own} Then restart the task by Connect's API."
     if Ability.FATAL in (judged.transactional, judged.idempotent):
         is_said_alone = Ability.FATAL not in (
             *judged.meaning.java,

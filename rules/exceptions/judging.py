@@ -12,7 +12,7 @@ from typing import Final
 from rules.exceptions.connecting import BARE, CONNECTING, OTHER_TIMEOUTS
 from rules.exceptions.consuming import CONSUMER_TIMEOUTS, CONSUMING
 from rules.exceptions.frameworks import CONTINUED, FRAMEWORKS, REPORTED
-from rules.exceptions.meaning import Ability, Case, Meaning, Records, Role, Table
+from rules.exceptions.meaning import NOBODY, Ability, Case, Meaning, Records, Role, Table
 from rules.exceptions.producing import PRODUCER_TIMEOUTS, PRODUCING
 from rules.exceptions.replicas import REPLICAS
 from rules.exceptions.sequences import OUT_OF_ORDER, OUT_OF_ORDER_FATAL, SEQUENCES
@@ -54,7 +54,7 @@ DECISIVE: Final = frozenset({
     "_STREAMS_CONTINUED", "_RECORD_SKIPPED", "_FLINK_DATA_LOST", "TASK_CORRUPTED", "_SPRING_GAVE_UP",
     "_CALL_TO_REPEAT", "_AUTHORIZATION_ABORTABLE", "_VERIFICATION_FAILED", "_CONNECT_TOLERANCE",
     "_CONNECT_REPORTED", "_NO_SUCH_PARTITION",
-    "LOG_TRUNCATION", "_LOG_TRUNCATION", "RETRIABLE_COMMIT_FAILED",
+    "LOG_TRUNCATION", "_LOG_TRUNCATION", "RETRIABLE_COMMIT_FAILED", "_DELIVERIES_FAILED", "_SPRING_FENCED",
 })  # fmt: skip
 # Frameworks that process again what was not committed, so that a failed record is not lost.
 REPEATING: Final = (Framework.STREAMS, Framework.FLINK)
@@ -168,6 +168,8 @@ def _abilities(
     is_transactional: bool | None,
 ) -> tuple[Ability | None, Ability | None]:
     """Return what a plain idempotent and a transactional producer can do: the client's own words first."""
+    if meaning.part is Part.CONSUMER and meaning.java == NOBODY:
+        return None, None
     if event.part is Part.CONSUMER and client is not Client.BROKER and not is_transactional:
         return None, None
     idempotent, transactional = meaning.java

@@ -16,6 +16,7 @@ from rules.exceptions.meaning import (
     FAILS_OR_ABORT,
     FATAL,
     RETRIABLE,
+    Case,
     Meaning,
     Next,
     Records,
@@ -31,7 +32,7 @@ from rules.exceptions.transaction_calls import (
     INIT_TIMED_OUT,
     OFFSETS_TIMED_OUT,
 )
-from rules.facts.application_log import Operation, Part
+from rules.facts.application_log import Operation, Outcome, Part
 
 _P: Final = Part.PRODUCER
 _FATE: Final = (
@@ -256,6 +257,61 @@ GAPLESS: Final = Meaning(
     check="The first delivery report with an error.",
     part=_P,
 )
+UNRESOLVED: Final = Meaning(
+    id="batches_unresolved",
+    title="sent batches were given up before they were answered; abort the transaction",
+    explanation=(
+        "They reached delivery.timeout.ms, so the client does not know the next sequence of the leader. It "
+        "gets a new epoch with the abort."
+    ),
+    java=(None, ABORT),
+    records=Records.NEITHER,
+    condition=_ABORTED,
+    action="Abort the transaction, go back to the last committed offsets, begin again with the same producer.",
+    check="'Expiring ... record(s)' of the same client just before; the leader and its load at that time.",
+    next=(Next.TRANSACTION, Next.PARTITION),
+    part=_P,
+)
+UNRESOLVED_FATAL: Final = replace(
+    UNRESOLVED,
+    id="batches_unresolved_fatal",
+    title="sent batches were given up before they were answered; the producer is finished",
+    explanation=(
+        "They reached delivery.timeout.ms, so the client does not know the next sequence of the leader, and "
+        "with this client or these brokers it cannot get a new epoch."
+    ),
+    java=(None, FATAL),
+    action="Close the producer, start a new one, and read the input again from the last committed offsets.",
+)
+DELIVERIES_FAILED: Final = Meaning(
+    id="deliveries_failed",
+    title="a transaction cannot be committed, because some of its records failed",
+    explanation="The delivery reports of these records have the reason.",
+    java=(None, ABORT),
+    records=Records.NEITHER,
+    condition=_ABORTED,
+    action="Abort the transaction, and find the first delivery report with an error.",
+    check="The delivery reports of the same instance before this line.",
+    role=Role.CONSEQUENCE,
+    part=_P,
+)
+INCONSISTENT: Final = Meaning(
+    id="inconsistent_state",
+    title="librdkafka cannot guarantee the order of its records any more",
+    explanation=(
+        "Mostly it could not put a batch together again for its retry, because some of its records had "
+        "timed out meanwhile. No broker is the reason."
+    ),
+    java=FAILS_OR_ABORT,
+    records=Records.UNKNOWN,
+    condition=_FATE,
+    in_transaction=Records.NEITHER,
+    condition_in_transaction=_ABORTED,
+    action="Look which of its last records are in the log before any is sent again; upgrade librdkafka if it repeats.",
+    check="Records that timed out before (message.timeout.ms), and the release of librdkafka.",
+    next=(Next.PARTITION,),
+    part=_P,
+)
 IN_THE_BATCH: Final = Meaning(
     id="batch_of_a_bad_record",
     title="another record of the same batch was rejected",
@@ -314,7 +370,16 @@ PRODUCING: Final[Table] = table(
     (("_FATAL",), always(FATAL_ECHO)),
     (("_STATE", "_PREV_IN_PROGRESS", "_CONFLICT"), always(WRONG_STATE)),
     (("_CLOSED", "_FORCE_CLOSED", "_DESTROY"), always(CLOSED)),
+    (
+        ("_BATCHES_UNRESOLVED",),
+        (
+            Case(meaning=UNRESOLVED_FATAL, outcome=Outcome.FATAL),
+            *always(UNRESOLVED),
+        ),
+    ),
+    (("_DELIVERIES_FAILED",), always(DELIVERIES_FAILED)),
     (("_GAPLESS_GUARANTEE",), always(GAPLESS)),
+    (("_INCONSISTENT",), always(INCONSISTENT)),
     (("_INVALID_DIFFERENT_RECORD",), always(IN_THE_BATCH)),
     (("REQUEST_TIMED_OUT",), always(BROKER_TIMED_OUT)),
 )

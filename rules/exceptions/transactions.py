@@ -83,6 +83,18 @@ OLD_EPOCH_FATAL: Final = replace(
     action="Close this producer and do not abort; start a new one, and read the input again from the last committed offsets.",
     next=(Next.TRANSACTION, Next.TRANSACTION_LOG),
 )
+OLD_EPOCH_OF_STREAMS: Final = replace(
+    OLD_EPOCH,
+    id="invalid_producer_epoch_in_streams",
+    title="an older epoch of a producer of Kafka Streams, which begins its tasks again",
+    java=(FAILS, FATAL),
+    librdkafka=None,
+    condition="A transaction is aborted, and Streams reads its input again from the committed offsets.",
+    action=(
+        "Nothing if it stays single: Streams starts a new producer. If it repeats: transaction.timeout.ms "
+        "(10 s in Streams), max.poll.interval.ms, long pauses."
+    ),
+)
 OLD_EPOCH_AT_COORDINATOR: Final = Meaning(
     id="invalid_producer_epoch_at_coordinator",
     title="the coordinator rejected an older producer epoch",
@@ -350,6 +362,7 @@ TRANSACTIONS: Final[Table] = table(
         when(OLD_EPOCH_AT_COORDINATOR, *_FROM_COORDINATOR, client=Client.LIBRDKAFKA),
         Case(meaning=OLD_EPOCH_AT_COORDINATOR, framework=Framework.CONNECT),
         Case(meaning=OLD_EPOCH_FATAL, outcome=Outcome.FATAL),
+        Case(meaning=OLD_EPOCH_OF_STREAMS, framework=Framework.STREAMS),
         *always(OLD_EPOCH),
     )),
     (("INVALID_TXN_STATE",), (

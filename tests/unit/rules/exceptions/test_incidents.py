@@ -217,3 +217,23 @@ def test_an_exception_behind_a_verdict_is_another_error() -> None:
         f"{ERRORS}TimeoutException: Expiring 3 record(s) for orders-3: words",
     )
     assert [each for each, _, _ in meanings(incident)] == ["producer_fenced", "batch_expired"]
+
+
+def test_a_task_of_connect_that_failed_has_to_be_restarted_once_its_cause_is_mended() -> None:
+    (incident,) = incidents(
+        "org.apache.kafka.connect.errors.ConnectException: words",
+        "\tat org.apache.kafka.connect.X.y(X.java:1)",
+        f"Caused by: {ERRORS}TopicAuthorizationException: words",
+    )
+    assert incident.cause.judged.meaning.id == "topic_denied"
+    assert incident.action.endswith("Then restart the task by Connect's API.")
+
+
+def test_a_traceback_of_python_and_the_line_above_it_are_of_one_application() -> None:
+    (incident,) = incidents(
+        "ERROR Committing raised exception: CommitFailedError('Commit cannot be completed since the group has already rebalanced',)",
+        "Traceback (most recent call last):",
+        '  File "a.py", line 1, in f',
+        "kafka.errors.RebalanceInProgressError: [Error 27] RebalanceInProgressError: billing",
+    )
+    assert incident.cause.judged.meaning.id == "commit_failed"

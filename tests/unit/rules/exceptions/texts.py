@@ -201,4 +201,25 @@ FOUND_WHERE = (
     Text("fenced by the client's words", _rd(1, "TXNERR", "Fatal transaction error: ProduceRequest for orders [1] failed: Broker: Producer attempted an operation with an old epoch (_FENCED)"), "invalid_producer_epoch_fatal", "-", "fatal", "neither"),
     Text("JSON with the exception in `error`", f'{{"level":"error","msg":"commit","error":"{ERRORS}FencedInstanceIdException: words"}}', "fenced_instance_id", "-", "-", "duplicated"),
 )  # fmt: skip
-ALL = (*SEQUENCES, *FENCING, *TRANSACTIONS, *TIMEOUTS, *RECORDS, *CONSUMERS, *FOUND_WHERE)
+GIVEN_UP = "The client hasn't received acknowledgment for some previously sent messages and can no longer retry them. "
+STREAMS_EPOCH = "Written offsets would not be recorded since the producer is fenced, indicating the task may be migrated out"
+TOPIC_CHECK = "Timed out while checking for or creating topic(s) 'orders'."
+KERR = "The broker rejected this static consumer since another consumer with the same group.instance.id has registered"
+IN_OTHER_WORDS = (
+    Text("sent batches given up, which an abort ends", f"INFO {TX}Transiting to abortable error state due to org.apache.kafka.common.KafkaException: {GIVEN_UP}It is safe to abort the transaction and continue.", "batches_unresolved", "-", "abort", "neither"),
+    Text("sent batches given up, as the cause of an echo", f"{ECHO}\n{AT}KafkaProducer.commitTransaction(KafkaProducer.java:1)\nCaused by: org.apache.kafka.common.KafkaException: {GIVEN_UP}It isn't safe to continue.", "batches_unresolved_fatal", "-", "fatal", "neither"),
+    Text("an older epoch under Streams", f"ERROR [app-StreamThread-1] Error encountered sending record to topic orders for task 0_1 due to:\n{_java('InvalidProducerEpoch')}\n{STREAMS_EPOCH}", "invalid_producer_epoch_in_streams", "fails", "fatal", "neither"),
+    Text("a message on the line below its class", f"{ERRORS}InvalidProducerEpochException:\n  Producer with transactionalId 'pay-1' and (producerId=9, epoch=0) attempted to produce with an old epoch", "invalid_producer_epoch", "-", "abort", "neither"),
+    Text("a fatal error of a consumer is no producer's", _code("_FATAL", -150, "Fatal error: Broker: Static consumer fenced by other consumer with same group.instance.id"), "fenced_instance_id", "-", "-", "duplicated"),
+    Text("a library that only the place in the source names", '{"time":"2026-01-02T03:04:05Z","level":"warn","caller":"github.com/twmb/franz-go@v1.18.1/pkg/kgo/consumer_group.go:1","message":"join group failed","err":"ILLEGAL_GENERATION: words"}', "member_not_known", "-", "-", "duplicated"),
+    Text("a code that a setting of Kafka stands beside", f'level=warn msg=join err="FENCED_INSTANCE_ID: {KERR}"', "fenced_instance_id", "-", "-", "duplicated"),
+    Text("a producer id that was not given in time", "Failed to initialise Producer ID: Local: Timed out", "init_timed_out", "-", "retriable", "neither"),
+    Text("a batch that librdkafka cannot build again", "Fatal error: Local: Inconsistent state: Unable to reconstruct MessageSet (currently with 5 message(s))", "inconsistent_state", "fatal", "fatal", "unknown"),
+    Text("a commit in front of which records failed", _rd(3, "TXNERR", "Current transaction failed in state BeginCommit: 1 message(s) failed delivery (see individual delivery reports) (_INCONSISTENT)"), "deliveries_failed", "-", "abort", "neither"),
+    Text("an abort by librdkafka's name of the call", f"rd_kafka_abort_transaction: {ENDED}", "invalid_txn_state_at_abort", "-", "fatal", "neither"),
+    Text("a consumer without metadata", _java("Timeout", "Timeout expired while fetching topic metadata"), "metadata_request_timed_out", "-", "-", "neither"),
+    Text("an offset that Spark does not find, over two lines", "java.lang.IllegalStateException: Cannot fetch offset 5 (GroupId: spark-kafka-source-1, TopicPartition: orders-3).\nSome data may have been lost because they are not available in Kafka any more; either the", "offset_out_of_range", "-", "-", "unknown"),
+    Text("a topic that Connect cannot create", f"WARN WorkerSourceTask{{id=src-0}} Failed to send record to topic 'orders' due to an unrecoverable exception: [org.apache.kafka.connect.runtime.AbstractWorkerSourceTask]\norg.apache.kafka.connect.errors.ConnectException: {TOPIC_CHECK}", "connect_topic_not_created", "-", "-", "duplicated"),
+    Text("a Spring listener that goes on after it was fenced", f"2026-01-02 03:04:05.006 ERROR 1 --- [ntainer#0-0-C-1] ListenerConsumer : Producer or 'group.instance.id' fenced during transaction\n\n{_java('ProducerFenced')}", "listener_fenced", "-", "fatal", "lost"),
+)  # fmt: skip
+ALL = (*SEQUENCES, *FENCING, *TRANSACTIONS, *TIMEOUTS, *RECORDS, *CONSUMERS, *FOUND_WHERE, *IN_OTHER_WORDS)  # fmt: skip

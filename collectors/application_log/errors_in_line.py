@@ -95,6 +95,7 @@ def errors_of(text: str, *, is_kafkas: bool) -> LineErrors:
 WEAK: Final = frozenset({
     "KAFKA", "KAFKA_TXN_REQUIRES_ABORT", "KAFKA_RETRIABLE", "KAFKA_PRODUCER", "PRODUCE", "CONSUME", "STREAMS",
     "CONNECT", "FLINK_KAFKA", "RETRIABLE", "LISTENER_EXECUTION_FAILED", "DATA",
+    "TOPIC_PARTITION", "TOPIC_PARTITION_OFFSET",  # of .NET
 })  # fmt: skip
 
 

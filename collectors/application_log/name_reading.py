@@ -72,6 +72,8 @@ _THREAD: Final = (
 _NO_THREAD: Final = (
     "Producer",
     "Consumer",
+    "Connection",
+    "Runner",  # kafkajs writes its parts so
     "thrd:",
 )  # librdkafka names its threads alike in all instances
 _PARTS: Final = (

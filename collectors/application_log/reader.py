@@ -36,7 +36,6 @@ _MARKS: Final = (
     *(b"%%%d|" % level for level in range(8)),
 )  # fmt: skip
 _CODE: Final = re.compile(rb"[A-Z]_[A-Z]{2}")
-_CODE_FIRST: Final = re.compile(rb"[A-Z]{2,20}(?:_[A-Z]{2,20}){1,8}: ")  # as franz-go writes errors
 _FRAME: Final = re.compile(
     rb"\s*at [\w.$/@<>-]{2,300}\(|\s*\.\.\. \d{1,5} (?:more|common frames)|\s*~?\[na:|\s+File \""
 )
@@ -48,7 +47,11 @@ _HEAD: Final = re.compile(
 )
 _KAFKAS: Final = re.compile(
     r"org\.apache\.kafka|kafka\.clients|clientId=|kafka-producer-network-thread|\bkafka\b|Kafka|kafka\.|"
-    r"\bfranz-go\b|\bsarama\b|group\.instance\.id|transactional\.id"
+    r"\bfranz-go\b|\bsarama\b|group\.instance\.id|transactional\.id|"
+    # As franz-go writes errors; codes that others have too are not among them.
+    r"\b(?:NOT_LEADER_\w{9,12}|LEADER_NOT_AVAILABLE|UNKNOWN_TOPIC_OR_PARTITION|OFFSET_OUT_OF_RANGE|NOT_ENOUGH_REPLICAS\w{0,13}|"
+    r"REBALANCE_IN_PROGRESS|ILLEGAL_GENERATION|UNKNOWN_MEMBER_ID|\w{5,6}_MEMBER_EPOCH|(?:NOT_)?COORDINATOR\w{0,17}|"
+    r"\w{3,9}_SEQUENCE_NUMBER|\w{0,8}PRODUCER_\w{2,10}|INVALID_TXN_STATE|CONCURRENT_TRANSACTIONS): [A-Z]"
 )
 _BAD: Final = re.compile(r"\b(?:WARN|WARNING|ERROR|FATAL|SEVERE)\b")
 _OF_KAFKA: Final = re.compile(
@@ -171,8 +174,7 @@ class Reader:
     ) -> Iterator[ApplicationEvent]:
         sentence = sentence_of(text)
         is_named = sentence is not None and sentence.error not in _AMBIGUOUS
-        is_below = _CODE_FIRST.match(line) is not None and _speaks(self._heads.get(name, b""))
-        is_kafkas = is_named or is_below or _is_kafkas(text)
+        is_kafkas = is_named or _is_kafkas(text)
         errors = errors_of(text, is_kafkas=is_kafkas)
         self.kafka_lines += is_kafkas or bool(errors.thrown)
         is_bare = _BARE.match(line) is not None
@@ -231,10 +233,6 @@ def _is_of_interest(text: str, errors: LineErrors, sentence: Sentence | None) ->
     if sentence is None or sentence.error in _AMBIGUOUS:
         return _is_unknown_problem(text) or (sentence is not None and _is_kafkas(text))
     return True
-
-
-def _speaks(head: bytes) -> bool:
-    return _is_kafkas(head[:MOST_HEAD].decode(errors="replace"))
 
 
 def _is_kafkas(text: str) -> bool:

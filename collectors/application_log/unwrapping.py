@@ -139,11 +139,18 @@ def _of_document(document: Mapping[str, Any], application: str | None) -> Unwrap
     message, trace = _first(document, _MESSAGE), _first(document, _TRACE)
     if message is None and trace is None:
         return Unwrapped((json.dumps(document).encode(),), application, is_document=True)
+    if trace is not None and _is_sentence(trace):
+        message, trace = f"{message or ''} {trace}".strip(), None
     name = application or _first(document, _SERVICE)
     head = " ".join(part for part in (_time(document), _first(document, _LEVEL), _thread(document),
                                       _first(document, _LOGGER), "-", message or "") if part)  # fmt: skip
     lines = [*_lines_of(head), *(_lines_of(trace) if trace else _error(document))]
     return Unwrapped(tuple(lines[:MOST_LINES]), name, is_document=True)
+
+
+def _is_sentence(trace: str) -> bool:
+    """Whether the text of an error is no exception, as Go and JavaScript write it: it belongs to the message."""
+    return not any(mark in trace for mark in ("\n", "xception", "Error", "\\n"))
 
 
 def _lines_of(text: str) -> Iterator[bytes]:

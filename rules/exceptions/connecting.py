@@ -21,7 +21,7 @@ from rules.exceptions.meaning import (
     table,
     when,
 )
-from rules.exceptions.transaction_calls import COMMIT_REFUSED, ENDING
+from rules.exceptions.transaction_calls import COMMIT_INTERRUPTED, COMMIT_REFUSED, ENDING
 from rules.facts.application_log import Operation, Part
 
 _FATE: Final = (
@@ -287,6 +287,6 @@ CONNECTING: Final[Table] = table(
     (("CONFIG", "INVALID_REQUIRED_ACKS", "_INVALID_ARG", "_NOT_CONFIGURED", "INVALID_CONFIGURATION"), always(SETTINGS)),
     (("UNKNOWN_SERVER_ERROR",), (when(COMMIT_REFUSED, *ENDING), *always(UNKNOWN_AT_SERVER))),
     (("THROTTLING_QUOTA_EXCEEDED",), always(QUOTA)),
-    (("INTERRUPT", "WAKEUP", "_INTR"), always(INTERRUPTED)),
+    (("INTERRUPT", "WAKEUP", "_INTR"), (when(COMMIT_INTERRUPTED, *ENDING), *always(INTERRUPTED))),
     (("KAFKA", "RETRIABLE"), always(BARE)),
 )  # fmt: skip

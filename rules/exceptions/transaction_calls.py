@@ -44,6 +44,15 @@ COMMIT_TIMED_OUT: Final = Meaning(
     next=(Next.TRANSACTION, Next.TRANSACTION_LOG),
     part=_P,
 )
+COMMIT_INTERRUPTED: Final = replace(
+    COMMIT_TIMED_OUT,
+    id="commit_interrupted",
+    title="a commit was interrupted before its answer: repeat the same call",
+    explanation=(
+        "The thread was interrupted, mostly by a shutdown. The request goes on in the background; the "
+        "transaction may be committed or not."
+    ),
+)
 COMMIT_OF_STREAMS: Final = replace(
     COMMIT_TIMED_OUT,
     id="commit_result_unknown_in_streams",

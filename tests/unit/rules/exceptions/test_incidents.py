@@ -237,3 +237,12 @@ def test_a_traceback_of_python_and_the_line_above_it_are_of_one_application() ->
         "kafka.errors.RebalanceInProgressError: [Error 27] RebalanceInProgressError: billing",
     )
     assert incident.cause.judged.meaning.id == "commit_failed"
+
+
+def test_a_document_of_kafkajs_and_the_error_below_it_are_one() -> None:
+    words = "The broker received an out of order sequence number"
+    (incident,) = incidents(
+        f'{{"level":"ERROR","timestamp":"2026-01-02T03:04:05Z","logger":"kafkajs","message":"[Connection] words","error":"{words}"}}',
+        f"KafkaJSProtocolError: {words}",
+    )
+    assert meanings(incident) == [("out_of_order_sequence", "cause", 2)]

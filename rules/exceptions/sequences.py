@@ -48,7 +48,11 @@ OUT_OF_ORDER: Final = Meaning(
         "are gone, the partition's history decides."
     ),
     while_retried=Records.UNKNOWN,
-    action="Do not decide by this error: search for a loss on the partition. Send failed records again only if duplicates do no harm.",
+    action=(
+        "Do not decide by this error: search for a loss on the partition. The records of a transaction are "
+        "written again in a new one, after its abort. Without one, send failed records again only if "
+        "duplicates do no harm."
+    ),
     check="The line with 'incoming seq. number' in the log of the broker that led the partition; unclean elections, truncations.",
     next=(Next.LOSS, Next.SEQUENCE),
     part=_P,
@@ -68,7 +72,11 @@ OUT_OF_ORDER_FATAL: Final = replace(
         "Nothing of the open transaction becomes visible. Records that were committed before are lost if "
         "the leader changed uncleanly; the partition's history decides."
     ),
-    action="Close the producer and start a new one; do not abort. Search for a loss on the partition. Send failed records again only if duplicates do no harm.",
+    action=(
+        "Close the producer and start a new one; do not abort: the new one does it, and then the records of "
+        "that transaction are written again. Search for a loss on the partition. Without a transaction, "
+        "send failed records again only if duplicates do no harm."
+    ),
 )
 OVERTAKEN: Final = Meaning(
     id="batch_overtaken",

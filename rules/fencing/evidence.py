@@ -82,10 +82,12 @@ def evidence_of(episode: FencingEpisode) -> FencingEvidence:
         producer_id=episode.producer_id,
         because=str(episode.verdict.reason),
         explanation=_explanation(episode),
-        cut_transactions=_count_cuts(episode),
         not_lost=PROTECTED,
         advice=ADVICE[episode.verdict.class_],
     )
+    cuts = _count_cuts(episode)
+    if cuts is not None:
+        evidence["cut_transactions"] = cuts
     if episode.cuts:
         evidence.update(_of_cut(episode.cuts[-1]))
     if episode.takeovers:
@@ -109,13 +111,15 @@ def _explanation(episode: FencingEpisode) -> str:
     return RESTART_OR_OWN_EPOCH if is_restart else EXPLANATIONS[episode.verdict.class_]
 
 
-def _count_cuts(episode: FencingEpisode) -> int:
+def _count_cuts(episode: FencingEpisode) -> int | None:
     """Return the transactions that were cut: those of the log, and those that only the request log shows.
 
-    With transactions v2 the records of a takeover that aborted a transaction are those of an abort by its owner.
+    With transactions v2 the records of a takeover that aborted a transaction are those of an abort by its owner:
+    None where nothing shows who aborted, and no other one was cut.
     """
-    shown = (cut_of(episode, each) for each in episode.takeovers if each.is_cut is None)
-    return episode.cut_count + sum(cut is True for cut in shown)
+    shown = [cut_of(episode, each) for each in episode.takeovers if each.is_cut is None]
+    count = episode.cut_count + sum(cut is True for cut in shown)
+    return None if None in shown and not count else count
 
 
 def _of_cut(cut: CutTransaction) -> FencingEvidence:

@@ -71,7 +71,9 @@ class Fencing(Model):
     newer_instance: str | None
     """The client that was initialised last, where the request log names it"""
     older_instance: str | None
-    cut_transactions: int
+    cut_transactions: Annotated[
+        int | None, Field(description="At least; null: nothing shows who aborted")
+    ]
     cuts: Annotated[list[FencingCut], Field(description="The last 8")]
     takeover_count: int
     takeovers: Annotated[list[FencingTakeover], Field(description="The last 16")]
@@ -100,7 +102,7 @@ def fencing_of(episode: FencingEpisode) -> Fencing:
         newest_epoch=evidence.get("newest_epoch"),
         newer_instance=evidence.get("newer_instance"),
         older_instance=evidence.get("older_instance"),
-        cut_transactions=evidence["cut_transactions"],
+        cut_transactions=evidence.get("cut_transactions"),
         cuts=[FencingCut.of(cut) for cut in episode.cuts],
         takeovers=[FencingTakeover.model_validate(row) for row in evidence.get("takeovers", [])],
         rejected_requests=episode.rejections,

@@ -58,6 +58,7 @@ from rules.facts.column import Bools
 from rules.facts.fencing import FencingClass, FencingEpisode
 from rules.facts.times import MICROSECOND
 from rules.fencing.advance import owner_questions
+from rules.fencing.classify import count_cuts
 from rules.fencing.evidence import evidence_of
 from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
@@ -160,7 +161,7 @@ def _is_new(episode: FencingEpisode | None, view: View) -> bool:
     """Whether this round reports a breach of it; a handover is one only where it aborted a transaction."""
     if episode is None or not _was_reported_at(episode, view.memory.taken_us):
         return False
-    return episode.verdict.class_ is not FencingClass.HANDOVER or episode.cut_count > 0
+    return episode.verdict.class_ is not FencingClass.HANDOVER or bool(count_cuts(episode))
 
 
 def _label(episode: FencingEpisode) -> tuple[str, str]:

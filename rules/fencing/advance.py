@@ -18,7 +18,7 @@ from rules.facts.fencing import (
     ReportedFencing,
 )
 from rules.facts.times import MICROSECOND
-from rules.fencing.classify import classify
+from rules.fencing.classify import classify, count_cuts
 from rules.fencing.counted import ZOMBIE_WITHIN, attribute, list_rises
 from rules.fencing.gathering import gather
 from rules.question import TransactionsQuestion
@@ -75,7 +75,7 @@ def _report(episode: FencingEpisode, now_us: int) -> FencingEpisode:
         return episode
     reported = ReportedFencing(
         class_=episode.verdict.class_,
-        cuts=episode.cut_count,
+        cuts=count_cuts(episode) or 0,
         rejections=episode.rejections,
         reported_us=now_us,
     )
@@ -89,7 +89,7 @@ def _has_more(episode: FencingEpisode, before: ReportedFencing, now_us: int) -> 
     if before.class_ in GOES_ON:
         is_due = now_us - before.reported_us >= REPEATED_AFTER // MICROSECOND
         return is_due and episode.rejections > before.rejections
-    return episode.cut_count > before.cuts
+    return (count_cuts(episode) or 0) > before.cuts
 
 
 def _retire(
@@ -120,7 +120,7 @@ def _retire(
 def _is_kept(episode: FencingEpisode) -> bool:
     """Whether an episode is of use when it is over: a restart that cut nothing is not."""
     is_restart = episode.verdict.class_ is FencingClass.HANDOVER
-    return not is_restart or episode.cut_count > 0
+    return not is_restart or bool(count_cuts(episode))
 
 
 def _importance(episode: FencingEpisode) -> tuple[int, int]:

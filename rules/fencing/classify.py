@@ -235,6 +235,17 @@ def cut_of(episode: FencingEpisode, takeover: Takeover) -> bool | None:
     return True if takeover.instance is not None and episode.has_request_log else None
 
 
+def count_cuts(episode: FencingEpisode) -> int | None:
+    """Return the transactions that were cut: those of the log, and those that only the request log shows.
+
+    With transactions v2 the records of a takeover that aborted a transaction are those of an abort by its owner:
+    None where nothing shows who aborted, and no other one was cut.
+    """
+    shown = [cut_of(episode, each) for each in episode.takeovers if each.is_cut is None]
+    count = episode.cut_count + sum(cut is True for cut in shown)
+    return None if None in shown and not count else count
+
+
 def _of_others(takeovers: Iterable[Takeover]) -> list[Takeover]:
     """Return the takeovers that a producer did not make itself, as far as is known."""
     return [each for each in takeovers if each.is_own is False]

@@ -14,7 +14,7 @@ from rules.facts.fencing import (
     Takeover,
 )
 from rules.facts.times import EPOCH, MICROSECOND
-from rules.fencing.classify import cut_of
+from rules.fencing.classify import count_cuts, cut_of
 from rules.fencing.words import (
     ADVICE,
     DISCARDED,
@@ -85,7 +85,7 @@ def evidence_of(episode: FencingEpisode) -> FencingEvidence:
         not_lost=PROTECTED,
         advice=ADVICE[episode.verdict.class_],
     )
-    cuts = _count_cuts(episode)
+    cuts = count_cuts(episode)
     if cuts is not None:
         evidence["cut_transactions"] = cuts
     if episode.cuts:
@@ -107,19 +107,8 @@ def evidence_of(episode: FencingEpisode) -> FencingEvidence:
 
 
 def _explanation(episode: FencingEpisode) -> str:
-    is_restart = episode.verdict.class_ is FencingClass.HANDOVER and not _count_cuts(episode)
+    is_restart = episode.verdict.class_ is FencingClass.HANDOVER and not count_cuts(episode)
     return RESTART_OR_OWN_EPOCH if is_restart else EXPLANATIONS[episode.verdict.class_]
-
-
-def _count_cuts(episode: FencingEpisode) -> int | None:
-    """Return the transactions that were cut: those of the log, and those that only the request log shows.
-
-    With transactions v2 the records of a takeover that aborted a transaction are those of an abort by its owner:
-    None where nothing shows who aborted, and no other one was cut.
-    """
-    shown = [cut_of(episode, each) for each in episode.takeovers if each.is_cut is None]
-    count = episode.cut_count + sum(cut is True for cut in shown)
-    return None if None in shown and not count else count
 
 
 def _of_cut(cut: CutTransaction) -> FencingEvidence:

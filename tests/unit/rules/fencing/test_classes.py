@@ -624,6 +624,14 @@ def test_transactions_that_only_the_request_log_shows_to_be_cut_are_counted(
     assert ("read_committed" in evidence) == bool(cuts)
 
 
+def test_a_handover_that_only_the_request_log_shows_to_have_cut_is_reported() -> None:
+    took_over = observed(
+        transaction_log=state(*takeover_v2(10, 0)), broker_log=lines(initialised(10.1, 2, B))
+    )
+    [finding] = producer_fenced.judge(play((took_over,))).findings(Verdict.BREACH)
+    assert (finding.reason, finding.severity) == ("handover", Severity.INFO)
+
+
 def test_what_is_counted_belongs_to_nobody_where_two_ids_were_taken_over() -> None:
     other = replace(begun(11, 2), transactional_id="invoices", producer_id=8)
     rounds = (

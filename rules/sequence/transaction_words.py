@@ -7,6 +7,7 @@ to commit.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -147,9 +148,7 @@ def advise(  # noqa: PLR0913 - what is known of a rejection and its transaction
         checks = f"{check} {UNKNOWN_PRODUCER}" if is_doubtful else check
         return Advice(arrival=arrived, check=checks)
     words = OUTCOMES[outcome]
-    show = (
-        "tidemark tx show" if transactional_id is None else f"tidemark tx show {transactional_id}"
-    )
+    show = show_command(transactional_id)
     return Advice(
         arrival=ENDED_EPOCH if arrival is Arrival.NEWER_EPOCH else arrived,
         explanation=_describe_outcome(outcome, arrival, is_loss=is_loss),
@@ -162,6 +161,12 @@ def advise(  # noqa: PLR0913 - what is known of a rejection and its transaction
         ),
         needed_evidence=_needed(words, outcome, unknown_reason, show),
     )
+
+
+def show_command(transactional_id: str | None) -> str:
+    """Return the command that shows a transaction; ids may have any letters."""
+    what = "" if transactional_id is None else f" {shlex.quote(transactional_id)}"
+    return f"tidemark tx show{what}"
 
 
 def _own_check(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import Annotated, Any
 
 from pydantic import AliasPath, Field
@@ -14,6 +13,7 @@ from rules.facts.sequence_verdicts import Arrival, Phase, SequenceClass, Sequenc
 from rules.sequence.arrivals import arrival_evidence
 from rules.sequence.explained import explain_episode
 from rules.sequence.transaction_outcome import outcome_of
+from rules.sequence.transaction_words import show_command
 from service.views.model import Evidence, FindingState, Model, Timestamp
 
 
@@ -142,4 +142,4 @@ def show_transaction(episode: Episode) -> str | None:
     name, outcome = episode.transaction.transactional_id, outcome_of(episode)
     if name is None or outcome in (None, TransactionOutcome.COMMITTED):
         return None
-    return f"tidemark tx show {shlex.quote(name)}"
+    return show_command(name)

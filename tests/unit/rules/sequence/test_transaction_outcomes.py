@@ -25,6 +25,7 @@ from rules.sequence.transaction_words import (
     UNKNOWN,
     UNKNOWN_PRODUCER,
     UNTIL_ENDED,
+    show_command,
 )
 from rules.sequence.words import COMPARE, COPY_DISK, KEEP_DISK, NOTHING
 from rules.verdict import Severity, Verdict
@@ -107,6 +108,11 @@ def test_a_failed_transaction_is_reported_with_its_producer() -> None:
     assert (finding.reason, said["transaction"]) == ("transaction_failed", "timed_out")
     assert (said["transactional_id"], said["producer_id"]) == ("payments", 7)
     assert (said["transaction_epoch"], said["producer_epoch"]) == (0, 0)
+
+
+def test_a_command_has_an_id_in_quotes() -> None:
+    assert show_command("pay 1; rm {x}") == "tidemark tx show 'pay 1; rm {x}'"
+    assert show_command(None) == "tidemark tx show"
 
 
 def test_what_applications_logged_finds_a_transaction_that_is_over() -> None:

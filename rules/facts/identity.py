@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NewType
+from hashlib import blake2b
+from typing import Final, NewType
 
 BrokerId = NewType("BrokerId", int)
 TopicId = NewType("TopicId", str)  # Kafka's text form: URL-safe base64 without padding, 22 letters
+
+ID_BYTES: Final = 6
+
+
+def short_id(*parts: object) -> str:
+    """Return a lasting id of 12 hexadecimal digits: the same parts have the same one."""
+    return blake2b("|".join(map(str, parts)).encode(), digest_size=ID_BYTES).hexdigest()
 
 
 def are_different(topic_id: TopicId | str | None, other: TopicId | str | None) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import Final
 
 from rules.facts.column import replace_fields
@@ -19,9 +18,8 @@ from rules.facts.fencing import (
     join_requests,
     key_of,
 )
+from rules.facts.identity import short_id
 from rules.facts.snapshot import Snapshot
-
-ID_BYTES: Final = 6
 
 UNJUDGED: Final = FencingVerdict(
     class_=FencingClass.UNDETERMINED, reason=FencingReason.PRODUCER_NOT_KNOWN
@@ -47,9 +45,8 @@ class Gathered:
         self.touched.add(key)
         episode = self.open.get(key)
         if episode is None:
-            identity = f"{self.snapshot.cluster_id}|{key}|{self.now_us}"
             episode = FencingEpisode(
-                id=blake2b(identity.encode(), digest_size=ID_BYTES).hexdigest(),
+                id=short_id(self.snapshot.cluster_id, key, self.now_us),
                 transactional_id=transactional_id,
                 producer_id=producer_id,
                 first_seen_us=self.now_us,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from typing import Final
 
 from rules.facts.broker_log import SequenceRejected, partition_of
 from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
-from rules.facts.identity import TopicId, TopicPartition, are_different
+from rules.facts.identity import TopicId, TopicPartition, are_different, short_id
 from rules.facts.last_observation import microseconds
 from rules.facts.rejections import (
     Rejection,
@@ -24,7 +23,6 @@ from rules.facts.snapshot import Snapshot
 
 KEPT_FIRST: Final = 8  # distinct rejections of one episode
 KEPT_LAST: Final = 16
-ID_BYTES: Final = 6
 
 UNJUDGED: Final = SequenceVerdict(
     class_=SequenceClass.UNDETERMINED, phase=Phase.SUSPECTED, reason=SequenceReason.SCAN_PENDING
@@ -130,9 +128,8 @@ def _open_episode(
     name, now = partition_of(event), microseconds(snapshot.taken_at)
     row = row_of(snapshot, name)
     present = None if row is None or name is None else snapshot.partitions.id_of(name.topic)
-    identity = f"{snapshot.cluster_id}|{topic_id or present}|{name}|{event.producer_id}|{now}"
     return Episode(
-        id=blake2b(identity.encode(), digest_size=ID_BYTES).hexdigest(),
+        id=short_id(snapshot.cluster_id, topic_id or present, name, event.producer_id, now),
         name=name,
         topic_id=topic_id or present,
         producer_id=event.producer_id,

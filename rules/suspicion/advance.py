@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
-from hashlib import blake2b
 from typing import Final
 
 from rules.facts.column import Int64s
+from rules.facts.identity import short_id
 from rules.facts.last_observation import microseconds
 from rules.facts.suspicions import (
     PartitionState,
@@ -45,7 +45,6 @@ MAX_QUERIES: Final = (
 # Since a partition came to have a change that may have lost something: clients that are rejected all the
 # time, and lose nothing, must not use up what a later loss needs.
 MAX_TOTAL_QUERIES: Final = 24
-ID_BYTES: Final = 6
 WORST: Final = (
     (PartitionState.LOST, SuspicionOutcome.LOSS_REPORTED),
     (PartitionState.CHANGED, SuspicionOutcome.LEADER_CHANGED),
@@ -124,7 +123,7 @@ def _join(earlier: Suspicion, rise: CountedErrors, count: int) -> Suspicion:
 def _begin(view: View, rise: CountedErrors, brokers: tuple[int, ...]) -> Suspicion:
     reading = rise.reading
     return Suspicion(
-        id=_id(view.snapshot.cluster_id, reading.address, reading.error, rise.until_us),
+        id=short_id(view.snapshot.cluster_id, reading.address, reading.error, rise.until_us),
         source=SuspicionSource.BROKER,
         error=reading.error,
         address=reading.address,
@@ -142,10 +141,6 @@ def _is_counted(earlier: Suspicion, rise: CountedErrors) -> bool:
     """Whether the same rejections may be counted already: one broker at two addresses."""
     is_other = earlier.address != rise.reading.address
     return is_other and rise.since_us <= earlier.until_us and rise.count <= earlier.count
-
-
-def _id(*parts: object) -> str:
-    return blake2b("|".join(map(str, parts)).encode(), digest_size=ID_BYTES).hexdigest()
 
 
 def _with_partitions(view: View, suspicion: Suspicion) -> Suspicion:

@@ -11,10 +11,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from hashlib import blake2b
 from typing import Final
 
 from rules.facts.episodes import ChangeKind, LeaderChange
+from rules.facts.identity import short_id
 from rules.facts.last_observation import microseconds
 from rules.facts.scrapes import ClientReading, Counted
 from rules.facts.suspicions import ClientRise, Suspicion, SuspicionOutcome, SuspicionSource
@@ -26,7 +26,6 @@ BEFORE_CHANGE: Final = timedelta(seconds=60)  # of the last observation: metrics
 AFTER_CHANGE: Final = timedelta(seconds=120)  # clients retry for so long by default
 RECORD_ERROR: Final = "record-error"
 RECORD_RETRY: Final = "record-retry"
-ID_BYTES: Final = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,10 +104,9 @@ def _suspicion(
     # Where it is not known whether a change was clean, retries are what every failover causes.
     if not failed and (not repeated or change.kind is ChangeKind.NOT_KNOWN):
         return None
-    identity = f"{view.snapshot.cluster_id}|{topic}|{change.seen_us}|client"
     now_us = microseconds(view.now)
     return Suspicion(
-        id=blake2b(identity.encode(), digest_size=ID_BYTES).hexdigest(),
+        id=short_id(view.snapshot.cluster_id, topic, change.seen_us, "client"),
         source=SuspicionSource.CLIENT,
         error=RECORD_ERROR if failed else RECORD_RETRY,
         address=topic,

@@ -113,7 +113,7 @@ def _may_be_of_one(event: ApplicationError, other: ApplicationError, only_id: st
         )
     return (
         event.names.application == other.names.application
-        and _family(event) in (None, _family(other))
+        and event.client in (None, other.client)
         and event.source == other.source
     )
 
@@ -129,10 +129,6 @@ def _got_the_same(event: ApplicationError, other: ApplicationError) -> bool:
     """Whether a client that names no partition got what a broker's line says: the same rejection of a sequence."""
     is_clients = event.client is not Client.BROKER and event.names.topic is None
     return is_clients and "OUT_OF_ORDER_SEQUENCE_NUMBER" in _errors(event) & _errors(other)
-
-
-def _family(event: ApplicationError) -> Client | None:
-    return event.client
 
 
 def _is_about_one(names: Names, other: Names) -> bool:

@@ -25,7 +25,7 @@ from rules.facts.times import MICROSECOND
 from rules.suspicion.brokers import brokers_of
 from rules.suspicion.clients import RisingClients, list_client_rises, list_client_suspicions
 from rules.suspicion.counters import CountedErrors, count_hints, count_new
-from rules.suspicion.leaders import count_proven, rows_led_by, rows_of_topic, state_of
+from rules.suspicion.leaders import list_unproven, rows_led_by, rows_of_topic, state_of
 from rules.suspicion.observed import with_answers
 from rules.view import View
 
@@ -146,7 +146,7 @@ def _is_counted(earlier: Suspicion, rise: CountedErrors) -> bool:
 def _with_partitions(view: View, suspicion: Suspicion) -> Suspicion:
     """Return a suspicion with the partitions that may have rejected the batches, the worst first."""
     rows = _rows(view, suspicion)
-    open_rows, _ = count_proven(view, rows)
+    open_rows = list_unproven(view, rows)
     changed = view.memory.sequences.changes
     partitions = view.snapshot.partitions
 

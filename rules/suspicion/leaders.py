@@ -65,10 +65,9 @@ def rows_of_topic(view: View, topic: str) -> Int64s:
     return np.arange(start, end, dtype=np.int64)
 
 
-def count_proven(view: View, rows: Int64s) -> tuple[Int64s, int]:
-    """Return the rows in which an acknowledged record may be missing, and the number of the others."""
-    proven = _are_proven(view, rows)
-    return rows[~proven], int(np.count_nonzero(proven))
+def list_unproven(view: View, rows: Int64s) -> Int64s:
+    """Return the rows in which an acknowledged record may be missing."""
+    return rows[~_are_proven(view, rows)]
 
 
 def state_of(view: View, row: int) -> SuspectedPartition:

@@ -9,7 +9,8 @@ the controller's ControllerStats, in the spellings of the JMX exporter, Micromet
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -225,10 +226,30 @@ def _names(readings: Iterable[ClientReading]) -> frozenset[ProducerName]:
     return frozenset(ProducerName(reading.address, reading.client_id) for reading in readings)
 
 
-def rises_within(counted: Counted | None, since: datetime, until: datetime) -> list[Rise]:
+def rises_within(counted: Counted | None, since: datetime, until: datetime) -> Sequence[Rise]:
     """Return the rises that may have been between two times, inclusive, as far as they are kept."""
-    rises = () if counted is None else counted.rises
-    return [rise for rise in rises if rise.until >= since and rise.since <= until]
+    rises = () if counted is None else counted.rises  # ordered by time
+    first = bisect_left(rises, since, key=lambda rise: rise.until)
+    end = bisect_right(rises, until, key=lambda rise: rise.since)
+    return rises[first:end]
+
+
+def rising_by_topic(clients: Iterable[ClientReading]) -> dict[str | None, list[ClientReading]]:
+    """Return the clients with any rise, by topic; None: sums of clients that report no topics.
+
+    Made once in a round: after a failover many events and suspicions search among them.
+    """
+    readings = list(clients)
+    per_topic = _names(reading for reading in readings if reading.topic is not None)
+    by_topic: dict[str | None, list[ClientReading]] = {}
+    for reading in readings:
+        name = ProducerName(reading.address, reading.client_id)
+        has_rises = any(
+            each is not None and each.rises for each in (reading.errors, reading.retries)
+        )
+        if has_rises and (reading.topic is not None or name not in per_topic):
+            by_topic.setdefault(reading.topic, []).append(reading)
+    return by_topic
 
 
 def _rose(counted: Counted | None, since: datetime, until: datetime) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 
 from rules.facts.first_epochs import FirstEpoch
 from rules.facts.last_observation import microseconds
-from rules.facts.scrapes import RISES_KEPT, Scrapes, UncleanElections
+from rules.facts.scrapes import RISES_KEPT, Scrapes, UncleanElections, rises_within
 from rules.facts.times import EPOCH, MICROSECOND
 from rules.facts.unseen_elections import NewTopic, UnseenElection
 from rules.loss.controllers import controllers_read
@@ -148,8 +148,7 @@ def _with_counters(view: View, first: FirstEpoch) -> FirstEpoch:
 def _count(counters: Sequence[UncleanElections], first: FirstEpoch) -> int:
     """Return the unclean elections that were counted in the time of an election, at most."""
     since, until = _since(first), _time(first.seen_us)
-    rises = (rise for counter in counters for rise in counter.counted.rises)
-    within = (rise for rise in rises if rise.until >= since and rise.since <= until)
+    within = (rise for counter in counters for rise in rises_within(counter.counted, since, until))
     return max((rise.count or 0 for rise in within), default=0)
 
 

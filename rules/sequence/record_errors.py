@@ -6,11 +6,11 @@ both when a reordering heals and when a Java producer meets a real loss.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 from rules.facts.column import replace_fields
 from rules.facts.episode_record_errors import (
@@ -26,9 +26,9 @@ from rules.facts.scrapes import (
     RISES_KEPT,
     ClientReading,
     Counted,
-    ProducerName,
     Scrapes,
     rises_within,
+    rising_by_topic,
     whole_until,
 )
 from rules.facts.times import EPOCH, MICROSECOND
@@ -39,6 +39,7 @@ from rules.view import View
 
 _WITHIN_US: Final = FAILED_WITHIN // MICROSECOND
 _KEPT_US: Final = RISES_KEPT // MICROSECOND
+Rising: TypeAlias = Mapping[str | None, Sequence[ClientReading]]
 _NO_RISES: Final = RecordRises(count=None)  # of a counter that a client does not report
 
 
@@ -55,8 +56,10 @@ def with_record_errors(view: View) -> View:
     scrapes, sequences = view.snapshot.scrapes, view.memory.sequences
     if not scrapes.is_read or not sequences.open:
         return view
-    rising, now_us = _Rising.of(scrapes), microseconds(view.now)
-    episodes = {key: _observe(episode, rising, now_us) for key, episode in sequences.open.items()}
+    rising, now_us = rising_by_topic(scrapes.clients), microseconds(view.now)
+    episodes = {
+        key: _observe(episode, scrapes, rising, now_us) for key, episode in sequences.open.items()
+    }
     return replace(view, memory=replace(view.memory, sequences=replace(sequences, open=episodes)))
 
 
@@ -94,45 +97,17 @@ def time_of(episode: Episode) -> tuple[int, int]:
     return episode.first_seen_us - _WITHIN_US, episode.last_seen_us + _WITHIN_US
 
 
-@dataclass(frozen=True, slots=True)
-class _Rising:
-    """The readings of a round that have risen, by topic; None: sums of clients that report no topics."""
-
-    scrapes: Scrapes
-    by_topic: dict[str | None, list[ClientReading]]
-
-    @classmethod
-    def of(cls, scrapes: Scrapes) -> _Rising:
-        """Search the readings of a round."""
-        names = {
-            ProducerName(reading.address, reading.client_id)
-            for reading in scrapes.clients
-            if reading.topic is not None
-        }
-        by_topic: dict[str | None, list[ClientReading]] = {}
-        for reading in scrapes.clients:
-            if not _has_rises(reading):
-                continue
-            if reading.topic is None and ProducerName(reading.address, reading.client_id) in names:
-                continue
-            by_topic.setdefault(reading.topic, []).append(reading)
-        return cls(scrapes, by_topic)
-
-    def clients(self, topic: str, since: datetime, until: datetime) -> tuple[ClientRises, ...]:
-        """Return the clients that rose within a time; a process of several endpoints is one client."""
-        readings = (*self.by_topic.get(topic, ()), *self.by_topic.get(None, ()))
-        return merge_clients((), _rises_of(readings, since, until))
-
-
-def _observe(episode: Episode, rising: _Rising, now_us: int) -> Episode:
+def _observe(episode: Episode, scrapes: Scrapes, rising: Rising, now_us: int) -> Episode:
     before, (since_us, until_us) = episode.record_errors, time_of(episode)
     if episode.name is None or now_us > until_us + _KEPT_US:
         return episode
     since, until = EPOCH + since_us * MICROSECOND, EPOCH + until_us * MICROSECOND
-    clients = merge_clients(before.clients, rising.clients(episode.name.topic, since, until))
+    readings = (*rising.get(episode.name.topic, ()), *rising.get(None, ()))
+    risen = merge_clients((), _rises_of(readings, since, until))  # at several endpoints: one
+    clients = merge_clients(before.clients, risen)
     whole_us = before.whole_until_us
     begin = since if whole_us is None else EPOCH + whole_us * MICROSECOND
-    end = whole_until(rising.scrapes, begin, until)
+    end = whole_until(scrapes, begin, until)
     after = EpisodeRecordErrors(
         is_read=True,
         clients=bound_clients(clients),
@@ -168,10 +143,4 @@ def _rises(counted: Counted | None, since: datetime, until: datetime) -> RecordR
         count=sum(counts) if counts else None,
         since_us=microseconds(min(rise.since for rise in rises)),
         until_us=microseconds(max(rise.until for rise in rises)),
-    )
-
-
-def _has_rises(reading: ClientReading) -> bool:
-    return any(
-        counted is not None and counted.rises for counted in (reading.errors, reading.retries)
     )

@@ -7,7 +7,6 @@ loss raises only its retries, and its application sees no error.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,7 +15,7 @@ from typing import Final
 from rules.facts.episodes import ChangeKind, LeaderChange
 from rules.facts.identity import short_id
 from rules.facts.last_observation import microseconds
-from rules.facts.scrapes import ClientReading, Counted
+from rules.facts.scrapes import ClientReading, Counted, rises_within, rising_by_topic
 from rules.facts.suspicions import ClientRise, Suspicion, SuspicionOutcome, SuspicionSource
 from rules.facts.times import EPOCH, MICROSECOND, SECOND_US
 from rules.view import View
@@ -38,12 +37,8 @@ class RisingClients:
 
     @classmethod
     def of(cls, clients: Iterable[ClientReading]) -> RisingClients:
-        """Select them: after a failover there are many suspicions, and each searches among them."""
-        by_topic: dict[str | None, list[ClientReading]] = {}
-        for client in clients:
-            if any(each is not None and each.rises for each in (client.errors, client.retries)):
-                by_topic.setdefault(client.topic, []).append(client)
-        return cls(by_topic)
+        """Select them."""
+        return cls(rising_by_topic(clients))
 
     def of_topic(self, topic: str, since: datetime, until: datetime) -> list[ClientRise]:
         """Return those that report rises of a topic within a time."""
@@ -136,10 +131,7 @@ def _rises(clients: Iterable[ClientReading], since: datetime, until: datetime) -
 
 
 def _count(counted: Counted | None, since: datetime, until: datetime) -> int:
-    rises = () if counted is None else counted.rises  # ordered by time
-    first = bisect_left(rises, since, key=lambda rise: rise.until)
-    end = bisect_right(rises, until, key=lambda rise: rise.since)
-    return sum(rise.count or 0 for rise in rises[first:end])
+    return sum(rise.count or 0 for rise in rises_within(counted, since, until))
 
 
 def _order(rise: ClientRise) -> tuple[bool, int, int, str]:

@@ -12,9 +12,9 @@ from datetime import timedelta
 from typing import Final
 
 from rules.facts.last_observation import microseconds
-from rules.facts.scrapes import RequestErrors, Scrapes
+from rules.facts.scrapes import RequestErrors, Scrapes, rises_within
 from rules.facts.suspicions import CounterKey, CounterSeen, SuspicionMemory
-from rules.facts.times import MICROSECOND
+from rules.facts.times import EPOCH, MICROSECOND
 
 PRODUCE: Final = "Produce"
 # A broker answers so to a batch that does not follow the last one of its producer.
@@ -77,15 +77,12 @@ def count_new(scrapes: Scrapes, before: SuspicionMemory, now_us: int) -> NewCoun
 
 def count_hints(scrapes: Scrapes, address: str, since_us: int, until_us: int) -> dict[str, int]:
     """Return how often a process counted other errors of producers in a time, by their names."""
+    since, until = EPOCH + since_us * MICROSECOND, EPOCH + until_us * MICROSECOND
     counts: dict[str, int] = {}
     for reading in scrapes.request_errors:
         if reading.address != address or reading.error not in HINTS:
             continue
-        within = sum(
-            rise.count or 0
-            for rise in reading.counted.rises
-            if microseconds(rise.until) >= since_us and microseconds(rise.since) <= until_us
-        )
+        within = sum(rise.count or 0 for rise in rises_within(reading.counted, since, until))
         if within:
             counts[reading.error] = max(within, counts.get(reading.error, 0))
     return counts

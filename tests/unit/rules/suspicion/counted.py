@@ -16,6 +16,7 @@ from rules.remembering import view_of_round
 from rules.view import View
 from tests.factories import (
     at,
+    broker,
     epoch_ends,
     no_producers,
     offsets,
@@ -127,3 +128,21 @@ def judged(view: View) -> tuple[str, str]:
     judgement = sequence_gap_loss.judge(view)
     finding = judgement.finding(0)
     return finding.verdict.name, finding.reason
+
+
+QUIET: Final = errors(total=4)
+ROSE: Final = errors((0, 14, 2), total=6)
+ELSEWHERE: Final = (broker(1, host="broker-1"), broker(2, host="broker-2"))
+LATE: Final[dict[str, Any]] = {"epochs": [7], "brokers": ELSEWHERE}
+
+
+CHANGED: Final[dict[str, Any]] = {
+    "leaders": [2],
+    "epochs": [1],
+    "isr": (2,),
+    "allowed": True,
+    "brokers": ELSEWHERE,
+}
+
+
+SETTLED: Final = ("OK", "no_source")

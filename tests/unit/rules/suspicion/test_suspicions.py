@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Any, Final
 
 import pytest
 
 from rules.catalogue import observation_stale, sequence_gap_loss
 from rules.facts.broker_log import BrokerLog
-from rules.facts.memory import Memory, merge_stored, shift_times
-from rules.facts.suspicions import BreakKind, PartitionState
-from rules.question import BatchesQuestion, ProducersQuestion
+from rules.facts.suspicions import PartitionState
 from rules.verdict import Verdict
-from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
-from tests.factories import at, broker, transactions
-from tests.scraped import client_reading, counted, rise
+from tests.factories import broker
 from tests.unit.rules.sequence.lines import rejected
-from tests.unit.rules.sequence.stage import batch, found
 from tests.unit.rules.suspicion.counted import (
     BROKER_1,
+    ELSEWHERE,
+    LATE,
+    QUIET,
+    ROSE,
+    SETTLED,
     errors,
     judged,
     only,
@@ -28,10 +27,6 @@ from tests.unit.rules.suspicion.counted import (
     play,
     seen,
 )
-
-QUIET: Final = errors(total=4)
-ROSE: Final = errors((0, 14, 2), total=6)
-ELSEWHERE: Final = (broker(1, host="broker-1"), broker(2, host="broker-2"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +39,6 @@ class Case:
     judged: tuple[str, str] = ("UNKNOWN", "rejections_counted")
 
 
-SETTLED: Final = ("OK", "no_source")
 CASES: Final = {
     "nothing-counted": Case(
         because="what was counted before is not new",
@@ -170,9 +164,6 @@ def test_case(name: str) -> None:
     assert judged(views[-1]) == case.judged, case.because
 
 
-LATE: Final[dict[str, Any]] = {"epochs": [7], "brokers": ELSEWHERE}
-
-
 def test_it_says_what_was_counted_where_and_when() -> None:
     suspicion = only(play(seen(QUIET, **LATE), seen(ROSE, **LATE))[-1])
     assert (suspicion.brokers, suspicion.count, suspicion.address) == ((1,), 2, BROKER_1)
@@ -277,14 +268,6 @@ def test_a_partition_that_moved_away_stays_suspected() -> None:
     assert (only(views[-1]).count, str(only(views[-1]).outcome)) == (3, "clean_not_proven")
 
 
-def test_a_cluster_with_transactions_proves_nothing_by_its_producers() -> None:
-    """With transactions v2 a leader rejects a producer that it does not know: all of it may be lost."""
-    batches = BREAKS["continued"][0]
-    used = {"transactions": transactions(was_ever_used=True)}
-    views = play(*UNKNOWN_CHANGE, after_change() | used, after_change(*batches) | used)
-    assert str(only(views[-1]).outcome) == "leader_changed"
-
-
 def test_a_confirmed_unknown_is_no_blindness() -> None:
     [*_, view] = play(seen(QUIET, **LATE), seen(ROSE, **LATE))
     judgement = sequence_gap_loss.judge(view)
@@ -315,258 +298,3 @@ def test_lines_of_the_broker_explain_what_it_counted() -> None:
     ]
     verdicts = [judged(view)[0] for view in play(*rounds)]
     assert verdicts == ["OK", "OK", "OK", "UNKNOWN", "UNKNOWN"]
-
-
-def test_nothing_is_queried_before_something_is_suspected() -> None:
-    views = play(seen(QUIET, **LATE), seen(QUIET, **LATE), seen(ROSE, **LATE))
-    questions = [sequence_gap_loss.judge(view).questions for view in views]
-    assert questions[:2] == [(), ()]
-    [states] = questions[2]
-    assert isinstance(states, ProducersQuestion)
-    assert (states.rows.tolist(), states.newest_producers > 0, states.is_urgent) == (
-        [0],
-        True,
-        False,
-    )
-
-
-def test_leaders_are_queried_a_few_times_and_never_again() -> None:
-    views = play(seen(QUIET, **LATE), *[seen(ROSE, newest={0: (7,)}, **LATE)] * 9)
-    asked = [bool(sequence_gap_loss.judge(view).questions) for view in views]
-    assert asked == [False, *[True] * 4, *[False] * 5]
-    [_, batches] = sequence_gap_loss.judge(views[2]).questions
-    assert isinstance(batches, BatchesQuestion)
-    [request] = batches.requests
-    assert (request.producer_id, request.offset, request.sequence) == (7, None, None)
-    assert request.last_record_at == at(-60)
-
-
-def test_what_lost_nothing_does_not_use_up_the_queries_of_a_loss() -> None:
-    other: dict[str, Any] = {"leaders": [1, 1], "epochs": [7, 0], "isr": (1,), "allowed": True}
-    counts = [errors(*((0, 15 * n + 14, n) for n in range(1, m))) for m in range(2, 34)]
-    lost = {**other, "epochs": [7, 1], "ends": ((1, 0, 73),)}
-    views = play(
-        seen(QUIET, **other),
-        *(seen(one, second=15.0 * m, **other) for m, one in enumerate(counts[:-1], 1)),
-        seen(counts[-1], second=15.0 * len(counts), **lost),
-    )
-    asked = [only(view).is_querying for view in views[1:]]
-    assert (asked[:24], asked[24:]) == ([True] * 24, [*[False] * 7, True])
-
-
-CHANGED: Final[dict[str, Any]] = {
-    "leaders": [2],
-    "epochs": [1],
-    "isr": (2,),
-    "allowed": True,
-    "brokers": ELSEWHERE,
-}
-UNKNOWN_CHANGE: Final = (
-    seen(QUIET, isr=(1,), allowed=True, brokers=ELSEWHERE),
-    seen(errors((0, 14, 1), address="broker-2:7071"), ends=((0, 0, 100),), end=103, **CHANGED),
-)
-OLD: Final = batch(97, 0, 3, leader_epoch=0)
-
-
-def after_change(*batches: Any, **options: Any) -> dict[str, Any]:
-    log = [found(*batches, **options)] if batches else []
-    return seen(
-        errors((0, 14, 1), address="broker-2:7071"),
-        newest={0: (7,)},
-        found=log,
-        end=103,
-        **CHANGED,
-    )
-
-
-BREAKS: Final[dict[str, tuple[Any, str, list[BreakKind]]]] = {
-    "continued": ((OLD, batch(100, 3, 3, leader_epoch=1)), "nothing_missing", []),
-    "new-epoch": (
-        (OLD, batch(100, 0, 3, leader_epoch=1, epoch=1)),
-        "leader_changed",
-        [BreakKind.NEW_EPOCH],
-    ),
-    "silent": ((OLD,), "leader_changed", [BreakKind.SILENT]),
-    "new-producer": ((batch(100, 0, 3, leader_epoch=1),), "nothing_missing", []),
-    "starts-late": (
-        (batch(100, 24, 3, leader_epoch=1),),
-        "leader_changed",
-        [BreakKind.STARTS_LATE],
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BREAKS)
-def test_what_producers_wrote_over_a_change_shows_whether_one_met_a_loss(name: str) -> None:
-    batches, outcome, kinds = BREAKS[name]
-    views = play(*UNKNOWN_CHANGE, after_change(), after_change(*batches))
-    assert [str(only(view).outcome) for view in views[1:]] == [*["leader_changed"] * 2, outcome]
-    [partition] = only(views[-1]).partitions
-    assert [one.kind for one in partition.breaks] == kinds
-    assert all(one.is_over_change for one in partition.breaks)
-
-
-def test_a_log_that_was_not_scanned_to_its_end_proves_nothing() -> None:
-    batches = BREAKS["continued"][0]
-    views = play(*UNKNOWN_CHANGE, after_change(), after_change(*batches, observed=(0, 101)))
-    assert str(only(views[-1]).outcome) == "leader_changed"
-
-
-def test_another_epoch_in_one_leader_epoch_is_shown_and_harmless() -> None:
-    log = [found(batch(97, 0, 3, leader_epoch=0), batch(100, 0, 3, leader_epoch=0, epoch=1))]
-    views = play(seen(QUIET), seen(ROSE), seen(ROSE, newest={0: (7,)}, found=log))
-    [partition] = only(views[-1]).partitions
-    assert str(only(views[-1]).outcome) == "nothing_missing"
-    assert [(one.kind, one.is_over_change) for one in partition.breaks] == [
-        (BreakKind.NEW_EPOCH, False)
-    ]
-
-
-def client(errors: int, retries: int, topic: str | None = "orders") -> Any:
-    return client_reading(
-        topic=topic, errors=counted(rise(0, 14, errors)), retries=counted(rise(0, 14, retries))
-    )
-
-
-CLIENTS: Final[dict[str, tuple[list[dict[str, Any]], tuple[str, int, str] | None]]] = {
-    "retries-alone": ([seen(clients=[client(0, 5)]), seen(clients=[client(0, 5)])], None),
-    "retries-over-a-clean-change": (
-        [seen(), seen(clients=[client(0, 5)], epochs=[1], ends=((0, 0, 100),))],
-        None,
-    ),
-    "retries-over-a-change-of-unknown-kind": (
-        [
-            seen(isr=(1,), allowed=True),
-            seen(clients=[client(0, 5)], ends=((0, 0, 100),), end=103, **CHANGED),
-        ],
-        None,
-    ),
-    "errors-over-a-change-of-unknown-kind": (
-        [
-            seen(isr=(1,), allowed=True),
-            seen(clients=[client(2, 5)], ends=((0, 0, 100),), end=103, **CHANGED),
-        ],
-        ("record-error", 2, "leader_changed"),
-    ),
-    "retries-over-a-loss": (
-        [
-            seen(isr=(1,), allowed=True),
-            seen(clients=[client(0, 5)], ends=((0, 0, 73),), **CHANGED),
-        ],
-        ("record-retry", 5, "loss_reported"),
-    ),
-    "another-topic": (
-        [
-            seen(isr=(1,), allowed=True),
-            seen(clients=[client(2, 5, "stock")], ends=((0, 0, 73),), **CHANGED),
-        ],
-        None,
-    ),
-}
-
-
-@pytest.mark.parametrize("name", CLIENTS)
-def test_a_clients_counters_count_where_a_change_was_not_clean(name: str) -> None:
-    rounds, expected = CLIENTS[name]
-    views = play(*({**one, "brokers": ELSEWHERE} for one in (*rounds, rounds[-1])))
-    found_ones = [
-        (one.error, one.count, str(one.outcome)) for one in views[-1].memory.suspicions.open
-    ]
-    assert found_ones == ([] if expected is None else [expected])
-
-
-def test_clients_and_other_errors_of_that_time_stand_beside_it() -> None:
-    fenced = errors((0, 14, 3), error="INVALID_PRODUCER_EPOCH")
-    suspicion = only(
-        play(seen(QUIET, **LATE), seen(ROSE, fenced, clients=[client(0, 5)], **LATE))[-1]
-    )
-    assert suspicion.hints == {"INVALID_PRODUCER_EPOCH": 3}
-    [rising] = suspicion.clients
-    assert (rising.client_id, rising.topic, rising.errors, rising.retries) == (
-        "payments",
-        "orders",
-        0,
-        5,
-    )
-
-
-def through_a_restart(memory: Memory) -> Memory:
-    kept = decode(encode(Checkpoint(memory=memory)), FORMAT).memory
-    assert kept is not None
-    return kept
-
-
-ROUNDS: Final = (
-    seen(QUIET, **LATE),
-    seen(ROSE, **LATE),
-    seen(ROSE, newest={0: (7,)}, **LATE),
-    seen(ROSE, **LATE),
-)
-
-
-@pytest.mark.parametrize("number", range(1, len(ROUNDS)))
-def test_it_survives_a_restart(number: int) -> None:
-    before = play(*ROUNDS[:number])[-1].memory
-    stored = through_a_restart(before)
-    assert stored.suspicions.suspicions == before.suspicions.suspicions
-    after = play(*ROUNDS[number:], memory=stored, first=number)[-1].memory.suspicions
-    whole = play(*ROUNDS)[-1].memory.suspicions
-    [one], [other] = after.suspicions, whole.suspicions
-    assert (one.count, one.outcome, one.partitions) == (
-        other.count,
-        other.outcome,
-        other.partitions,
-    )
-
-
-def test_what_was_counted_while_tidemark_was_down_is_compared_once() -> None:
-    stored = through_a_restart(play(seen(QUIET, **LATE))[-1].memory)
-    unseen = errors(total=7)
-    rounds = [
-        seen(second=40, **LATE),
-        seen(unseen, second=60, **LATE),
-        seen(unseen, second=75, **LATE),
-    ]
-    views = play(*rounds, memory=stored, first=4)
-    assert [len(view.memory.suspicions.open) for view in views] == [0, 1, 1]
-    assert (only(views[-1]).count, only(views[-1]).until_us) == (
-        3,
-        round(at(60).timestamp() * 1_000_000),
-    )
-    anew = seen(errors(total=1), second=60, **LATE)
-    assert only(play(anew, memory=stored, first=4)[-1]).count == 1  # its process began anew
-    same = seen(QUIET, second=60, **LATE)
-    assert play(same, memory=stored, first=4)[-1].memory.suspicions.open == ()
-    merged = merge_stored(stored, play(seen(second=40, **LATE))[-1].memory)
-    assert only(play(rounds[1], memory=merged, first=4)[-1]).count == 3
-
-
-def test_an_older_checkpoint_has_no_suspicions() -> None:
-    memory = play(seen(QUIET, **LATE), seen(ROSE, **LATE))[-1].memory
-    older = through_a_restart(replace(memory, suspicions=type(memory.suspicions)()))
-    assert older.suspicions.suspicions == ()
-
-
-def test_it_is_open_for_an_hour_and_kept_for_a_day() -> None:
-    memory = play(seen(QUIET, **LATE), seen(ROSE, **LATE))[-1].memory
-    rounds = [seen(ROSE, **LATE)] * 5
-    minute, hour, day = 4, 4 * 60, 4 * 60 * 24
-    [*_, soon] = play(*rounds, memory=memory, first=2)
-    assert len(soon.memory.suspicions.open) == 1
-    [later] = play(rounds[0], memory=soon.memory, first=hour + minute)
-    assert (len(later.memory.suspicions.open), len(later.memory.suspicions.ended)) == (0, 1)
-    assert judged(later) == SETTLED
-    [gone] = play(rounds[0], memory=later.memory, first=day + hour + 2 * minute)
-    assert gone.memory.suspicions.suspicions == ()
-
-
-def test_a_step_of_the_clock_moves_it() -> None:
-    memory = play(seen(QUIET, **LATE), seen(ROSE, **LATE))[-1].memory
-    by_us = timedelta(hours=2) // timedelta(microseconds=1)
-    moved = shift_times(memory, by_us).suspicions
-    [before], [after] = memory.suspicions.open, moved.open
-    for name in ("since_us", "until_us", "opened_us"):
-        assert getattr(after, name) - getattr(before, name) == by_us
-    assert set(moved.addresses.values()) == {
-        timestamp + by_us for timestamp in memory.suspicions.addresses.values()
-    }

@@ -77,12 +77,14 @@ def ask_service(api: Api, subjects: Subjects) -> Iterator[Row]:
     for topic, partition in subjects.partitions[:MOST]:
         not_seen = unseen if _has_partition(api, topic, partition) else (*unseen, NO_PARTITION)
         yield from _known(f"{topic}-{partition}", _of_partition(api, topic, partition), not_seen)
+    is_named = bool(subjects.transactional_ids or subjects.groups)
+    findings = list(_open_findings(api)) if is_named else []
     for id_ in subjects.transactional_ids[:MOST]:
-        yield from _known(id_, _of_transactional_id(api, id_), (*unseen, ONLY_OPEN))
+        yield from _known(id_, _of_transactional_id(api, findings, id_), (*unseen, ONLY_OPEN))
     for group in subjects.groups[:MOST]:
         seen = api.find(f"groups/{quote(group, safe='')}") is not None
         not_seen = unseen if seen else (*unseen, NO_GROUP)
-        yield from _known(group, _findings(api, {"group": group}), not_seen)
+        yield from _known(group, _about(findings, {"group": group}), not_seen)
 
 
 def _known(about: str, verdicts: Iterable[tuple[str, str]], unseen: Sequence[str]) -> Iterator[Row]:
@@ -101,7 +103,7 @@ def _answer(by: str, about: str, verdict: str, summary: str) -> Row:
 
 def _of_partition(api: Api, topic: str, partition: int) -> Iterator[tuple[str, str]]:
     labels = {"topic": topic, "partition": str(partition)}
-    yield from _findings(api, labels, topic=topic)
+    yield from _about(_open_findings(api, topic=topic), labels)
 
 
 def _has_partition(api: Api, topic: str, partition: int) -> bool:
@@ -109,22 +111,26 @@ def _has_partition(api: Api, topic: str, partition: int) -> bool:
     return any((row["topic"], row["partition"]) == (topic, partition) for page in pages for row in page["items"])  # fmt: skip
 
 
-def _of_transactional_id(api: Api, id_: str) -> Iterator[tuple[str, str]]:
+def _of_transactional_id(api: Api, findings: Iterable[Row], id_: str) -> Iterator[tuple[str, str]]:
     """Yield the open transactions of an id, and the findings about it, as who fenced its producers."""
     rows = api.get("transactions", transactional_id=id_)["items"]
     yield from (_transaction(row) for row in rows if row.get("transactional_id") == id_)
-    yield from _findings(api, {"transactional_id": id_})
+    yield from _about(findings, {"transactional_id": id_})
 
 
-def _findings(api: Api, labels: Mapping[str, str], **query: str) -> Iterator[tuple[str, str]]:
-    """Yield the open findings whose labels have these values."""
+def _open_findings(api: Api, **query: str) -> Iterator[Row]:
     for page in api.pages("findings", state="open", **query):
-        for row in page["items"]:
-            own = row.get("labels") or {}
-            if all(str(own.get(name)) == value for name, value in labels.items()):
-                reason = f" ({row['reason']})" if row.get("reason") else ""
-                since = f" since {time(row['since'])}" if row.get("since") else ""
-                yield str(row.get("verdict")), f"{row.get('rule')}{reason}{since}: {row.get('summary')}"  # fmt: skip
+        yield from page["items"]
+
+
+def _about(findings: Iterable[Row], labels: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the findings whose labels have these values."""
+    for row in findings:
+        own = row.get("labels") or {}
+        if all(str(own.get(name)) == value for name, value in labels.items()):
+            reason = f" ({row['reason']})" if row.get("reason") else ""
+            since = f" since {time(row['since'])}" if row.get("since") else ""
+            yield str(row.get("verdict")), f"{row.get('rule')}{reason}{since}: {row.get('summary')}"
 
 
 def _transaction(row: Row) -> tuple[str, str]:

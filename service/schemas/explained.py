@@ -40,9 +40,9 @@ class ExplainedIncident(Model):
     is_harmless: Annotated[bool, Field(description="true: the client dealt with all of it")]
     records: Annotated[Records, Field(description="What may have become of records")]
     condition: Annotated[str, Field(description="When that is so")]
-    idempotent: Ability | None
+    idempotent_producer: Ability | None
     """What a plain idempotent producer can still do; null: it is none, or not concerned"""
-    transactional: Ability | None
+    transactional_producer: Ability | None
     """What a transactional producer can still do; null: it is none, or not concerned"""
     is_transactional: Annotated[bool | None, Field(description="null: the text does not say")]
     client: Client | None

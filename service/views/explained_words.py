@@ -44,10 +44,10 @@ def incident_words(row: Row, time: Time) -> Pairs:
         ("what", f"{row['title'][0].upper()}{row['title'][1:]}. {row['explanation']}"),
         ("cause", missing),
         ("records", f"{RECORDS[row['records']][0]}. {row['condition']}"),
-        ("idempotent", ABLE.get(row["idempotent"])),
+        ("idempotent", ABLE.get(row["idempotent_producer"])),
         (
             "transaction",
-            None if row["is_transactional"] is False else ABLE.get(row["transactional"]),
+            None if row["is_transactional"] is False else ABLE.get(row["transactional_producer"]),
         ),
         ("whose", _whose(row)),
         ("partition", place),

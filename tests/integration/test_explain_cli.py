@@ -86,7 +86,10 @@ def test_a_real_fenced_producer_is_one_incident_and_its_id_is_described(
     lines = fence(cluster.bootstrap_servers, topic, id_)
     code, document = explain("\n".join(lines), "--bootstrap-servers", cluster.bootstrap_servers)
     incident = document["incidents"][0]
-    assert (incident["meaning"], incident["transactional"]) == ("producer_fenced", "fatal"), lines
+    assert (incident["meaning"], incident["transactional_producer"]) == (
+        "producer_fenced",
+        "fatal",
+    ), lines
     assert incident["records"] == "neither"
     assert code == ExitCode.OK, document
     assert (id_, "brokers") in [(row["about"], row["by"]) for row in document["answers"]]

@@ -65,7 +65,11 @@ def test_everything_in_one_text(
         "out_of_order_sequence",
     ]
     fenced = found["incidents"][0]
-    assert (fenced["transactional_id"], fenced["transactional"], fenced["idempotent"]) == (
+    assert (
+        fenced["transactional_id"],
+        fenced["transactional_producer"],
+        fenced["idempotent_producer"],
+    ) == (
         "pay-1",
         "fatal",
         None,

@@ -111,9 +111,21 @@ def always(meaning: Meaning) -> tuple[Case, ...]:
     return (Case(meaning=meaning),)
 
 
-def when(meaning: Meaning, *operations: Operation, **more: object) -> Case:
+def when(
+    meaning: Meaning,
+    *operations: Operation,
+    part: Part | None = None,
+    client: Client | None = None,
+    framework: Framework | None = None,
+) -> Case:
     """Return a case for some operations."""
-    return Case(meaning=meaning, operations=frozenset(operations), **more)  # type: ignore[arg-type]
+    return Case(
+        meaning=meaning,
+        operations=frozenset(operations),
+        part=part,
+        client=client,
+        framework=framework,
+    )
 
 
 def table(*rows: tuple[Sequence[str], Sequence[Case]]) -> Table:

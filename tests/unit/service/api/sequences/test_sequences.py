@@ -11,9 +11,8 @@ from rules.facts.identity import TopicPartition
 from service.rounds.persistence import PersistenceStatus
 from service.views.sequences import SequenceEvent
 from tests.factories import topic_id
+from tests.unit.rules.suspicion.counted import LATE, QUIET, ROSE, seen
 from tests.unit.rules.suspicion.counted import play as play_counted
-from tests.unit.rules.suspicion.counted import seen
-from tests.unit.rules.suspicion.test_suspicions import LATE, QUIET, ROSE
 from tests.unit.service.api.given import client_of, no_service_state
 from tests.unit.service.api.sequences.sequences import (
     LOSS,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from tests.unit.rules.fencing.test_classes import CASES, begun, observed, play, state
+from tests.unit.rules.fencing.cases import CASES
+from tests.unit.rules.fencing.rounds import begun, observed, play, state
 from tests.unit.service.api.given import client_of
 
 PATH = "/api/v1/transactions/fencing"

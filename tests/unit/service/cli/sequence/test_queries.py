@@ -16,9 +16,8 @@ from service.cli.terminal.parts import Table
 from service.rounds.latest import RoundOutcome
 from service.rounds.persistence import PersistenceStatus
 from tests.schemas import validate
+from tests.unit.rules.suspicion.counted import LATE, QUIET, ROSE, seen
 from tests.unit.rules.suspicion.counted import play as play_counted
-from tests.unit.rules.suspicion.counted import seen
-from tests.unit.rules.suspicion.test_suspicions import LATE, QUIET, ROSE
 from tests.unit.service.api.sequences.sequences import (
     INVESTIGATED,
     LOSS,

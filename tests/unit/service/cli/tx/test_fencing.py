@@ -15,7 +15,8 @@ from service.cli.tx import fencing, showing
 from service.views.fencing import fencing_of
 from tests.factories import transaction
 from tests.schemas import validate
-from tests.unit.rules.fencing.test_classes import CASES, only, play
+from tests.unit.rules.fencing.cases import CASES
+from tests.unit.rules.fencing.rounds import only, play
 from tests.unit.service.cli.tx.given import RUNS, Rounds, text
 
 ROW = fencing_of(only(play(CASES["zombie-v1-request-log"].rounds))).to_row()

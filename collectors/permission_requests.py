@@ -13,7 +13,6 @@ from typing import Any, Final
 from collectors.offset_plan import UNFENCED
 from collectors.range_fetch import fetch_body
 from collectors.session import Build, body_of
-from collectors.topic_configs import MIN_INSYNC_REPLICAS, TOPIC_RESOURCE
 from collectors.wire.api import (
     DESCRIBE_CONFIGS,
     DESCRIBE_GROUPS,
@@ -23,6 +22,8 @@ from collectors.wire.api import (
     READ_UNCOMMITTED,
     Api,
 )
+from collectors.wire.config_answers import TOPIC_RESOURCE
+from rules.facts.config_keys import MIN_INSYNC_REPLICAS
 from rules.facts.permissions import NeededPermission, Operation, ResourceType
 
 _PAST_THE_END: Final = 2**62  # of a log: a fetch from there returns no records

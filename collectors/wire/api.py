@@ -34,7 +34,7 @@ OFFSET_FETCH: Final = Api(key=9, name="OffsetFetch", oldest=8, newest=9, since="
 DESCRIBE_GROUPS: Final = Api(key=15, name="DescribeGroups", oldest=5, newest=5, since="2.4")
 LIST_GROUPS: Final = Api(key=16, name="ListGroups", oldest=3, newest=5, since="2.4")
 SASL_HANDSHAKE: Final = Api(key=17, name="SaslHandshake", oldest=1, newest=1, since="1.0")
-API_VERSIONS: Final = Api(key=18, name="ApiVersions", oldest=0, newest=3, since="0.10")
+API_VERSIONS: Final = Api(key=18, name="ApiVersions", oldest=0, newest=4, since="0.10")
 OFFSET_FOR_LEADER_EPOCH: Final = Api(
     key=23, name="OffsetForLeaderEpoch", oldest=3, newest=4, since="2.3"
 )

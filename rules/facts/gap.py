@@ -34,7 +34,7 @@ class GapScope(StrEnum):
 
     CLUSTER = "cluster"  # a broker, the controller, a permission on the whole cluster
     PLACEMENT = "placement"  # topics and where their partitions live
-    CONFIGS = "configs"  # settings of topics
+    CONFIGS = "configs"  # settings of topics and brokers, levels of features
     GROUPS = "groups"  # groups that exist and are not listed
     MEMBERS = "members"  # state and members of groups that are listed
     COMMITS = "commits"  # committed offsets; of one group where the gap names it

@@ -13,6 +13,7 @@ from rules.facts.batches import BatchesOf
 from rules.facts.broker_log import BrokerLog
 from rules.facts.brokers import BrokerContact, Quorum
 from rules.facts.column import Bools, Int64s
+from rules.facts.configs import Configs
 from rules.facts.epoch_ends import EpochEnds
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group, GroupType
@@ -68,6 +69,7 @@ class Snapshot:
     quorum: Quorum = field(default_factory=Quorum)
     # False: the list of topics could not be read, and `partitions` are as an earlier round read them.
     placement_read: bool = True
+    configs: Configs = field(default_factory=Configs.unread)
 
     @property
     def described(self) -> Partitions:

@@ -20,6 +20,7 @@ from collectors import quorum as quorum_collector
 from collectors.batches import BatchReader
 from collectors.commit_deletions import CommitDeletionReader
 from collectors.commits import CollectedCommits, CommitReader
+from collectors.configs import ConfigReader
 from collectors.epoch_ends import EpochEndReader
 from collectors.groups import GroupReader
 from collectors.offset_gaps import gaps_of_lags
@@ -29,7 +30,6 @@ from collectors.producers import ProducersReader
 from collectors.readable import ReadableReader, readable_request
 from collectors.session import Limits, Session, address_of
 from collectors.state_topic import STATE_TOPIC, PlacementOf, StateTopic
-from collectors.topic_configs import TopicConfigReader
 from collectors.transaction_log import TransactionLogReader
 from collectors.transactions import TransactionReader, look_up
 from collectors.visibility import VisibilityReader
@@ -86,7 +86,7 @@ class _Readers:
     groups: GroupReader = field(default_factory=GroupReader)
     assignments: AssignmentBuilder = field(default_factory=AssignmentBuilder)
     commits: CommitReader = field(default_factory=CommitReader)
-    configs: TopicConfigReader = field(default_factory=TopicConfigReader)
+    configs: ConfigReader = field(default_factory=ConfigReader)
     offsets: OffsetReader = field(default_factory=OffsetReader)
     epoch_ends: EpochEndReader = field(default_factory=EpochEndReader)
     readable: ReadableReader = field(default_factory=ReadableReader)
@@ -148,7 +148,8 @@ class ClusterReader:
         cluster = self._cluster(session)
         with session.phase("placement"):
             placement = self._readers.placement.collect(session, scope.topics)
-            partitions = self._readers.configs.collect(session, placement.partitions)
+        with session.phase("configs"):
+            partitions, configs = self._readers.configs.collect(session, placement.partitions)
         self._session = session
         lags = self._lags(session, scope, partitions)
         evidence = self._evidence(session, scope, partitions, lags)
@@ -180,6 +181,7 @@ class ClusterReader:
             ends_read_after=lags.ends_read_after,
             contact=contact,
             quorum=quorum,
+            configs=configs,
         )
 
     def describe(self, transactional_id: str) -> Transaction | Failure | None:

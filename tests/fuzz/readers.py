@@ -12,6 +12,7 @@ from collectors.commit_deletions import find_recreated
 from collectors.transaction_record import RecordUnreadableError, decode, decode_name
 from collectors.wire import blocks, codec, transaction_answers
 from collectors.wire.api import (
+    DESCRIBE_CONFIGS,
     DESCRIBE_PRODUCERS,
     DESCRIBE_TRANSACTIONS,
     LIST_OFFSETS,
@@ -21,6 +22,7 @@ from collectors.wire.api import (
 from collectors.wire.batches import read_headers
 from collectors.wire.blocks import IrregularError
 from collectors.wire.codec import UnreadableError
+from collectors.wire.config_answers import ConfigAnswerReader
 from collectors.wire.consumer_protocol import read_assignment
 from collectors.wire.records import Record, read_records
 from tests.fuzz.answers import answer_versions, batches, encoded
@@ -121,6 +123,7 @@ OWN: Final = (
         UnreadableError,
     ),
     _columns("producers", transaction_answers.read_producers, DESCRIBE_PRODUCERS, UnreadableError),
+    _columns("settings", lambda b: ConfigAnswerReader().read(b), DESCRIBE_CONFIGS, UnreadableError),
     Reader(
         "headers of answers",
         partial(codec.body_position, LIST_OFFSETS, LIST_OFFSETS.newest),

@@ -128,7 +128,7 @@ class ConfigReader:
         """Forget deleted topics, and those that were created again under the same name."""
         ids = dict(zip(partitions.index.topics, partitions.topic_ids, strict=True))
         self._topics.keep(
-            {name for name, known in self._ids.items() if name in ids and ids[name] == known}
+            {name for name, before in self._ids.items() if name in ids and ids[name] == before}
         )
         self._ids = ids
 

@@ -81,8 +81,8 @@ class ConfigAnswerReader:
 
     def keep(self, configs: Iterable[Config]) -> None:
         """Forget the settings that no resource has any more."""
-        kept = set(map(id, configs))
-        self._known = {part: c for part, c in self._known.items() if id(c) in kept}
+        ids = set(map(id, configs))
+        self._known = {part: c for part, c in self._known.items() if id(c) in ids}
         self._sizes = dict.fromkeys(map(len, self._known))
         self._interned = {config: config for config in self._known.values()}
 

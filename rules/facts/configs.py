@@ -19,7 +19,7 @@ from rules.facts.identity import BrokerId
 
 
 class ConfigSource(StrEnum):
-    """Where a value comes from, in the order in which Kafka looks."""
+    """Where a value comes from: the first of these that has one."""
 
     TOPIC = "topic"  # DYNAMIC_TOPIC_CONFIG
     DYNAMIC_BROKER = "dynamic_broker"  # DYNAMIC_BROKER_CONFIG: of this broker, at run time

@@ -62,13 +62,13 @@ def answering(
 ) -> Respond:
     """Return brokers with these settings of every topic, and one of their own."""
     of_topic = {"min.insync.replicas": "2", "unclean.leader.election.enable": "false"}
-    of_kind = {
+    of_kind: dict[int, tuple[Values, int]] = {
         TOPIC_RESOURCE: ({**of_topic, **(values or {})}, topic_error),
         BROKER_RESOURCE: ({"message.max.bytes": "1048588"}, broker_error),
     }
 
     def respond(_: Broker, request: Any) -> bytes:
-        results = tuple(described(r, *of_kind[r.resource_type]) for r in request.resources)
+        results = tuple(described(r, *of_kind[int(r.resource_type)]) for r in request.resources)
         return answer(DESCRIBE_CONFIGS, VERSION, throttle_time=NO_THROTTLE, results=results)
 
     return respond

@@ -20,7 +20,8 @@ _TRANSACTIONAL: Final = 0x10
 CONTROL: Final = 0x20
 V2_MAGIC: Final = 2
 _MARKER_KEY: Final = struct.Struct(">hh")  # version, type
-_MARKER_BYTES: Final = 24  # that hold the head and the key of its record
+_MARKER_VALUE: Final = struct.Struct(">hi")  # version, coordinator epoch
+MARKER_BYTES: Final = 24  # that hold the head, the key and the value of its record
 _MARKERS: Final = {0: False, 1: True}  # abort, commit; other types are no markers of transactions
 
 
@@ -66,7 +67,7 @@ def read_headers(records: bytes) -> list[BatchHeader]:
         if fields[3] != V2_MAGIC or not position + HEADER.size <= end <= len(records):
             break
         content = position + HEADER.size
-        headers.append(_header(fields, records[content : content + _MARKER_BYTES]))
+        headers.append(_header(fields, records[content : content + MARKER_BYTES]))
         position = end
     return headers
 
@@ -90,19 +91,37 @@ def _header(fields: tuple[int, ...], start: bytes) -> BatchHeader:
 
 
 def _read_marker(record: bytes) -> bool | None:
-    """Return whether the record of a control batch is a commit; None where it is no marker.
+    """Return whether the record of a control batch is a commit; None where it is no marker."""
+    control = read_control_record(record)
+    return None if control is None else _MARKERS.get(control[0])
 
-    In front of its key are length, attributes (one byte), two differences, and the key's length.
+
+def read_control_record(record: bytes) -> tuple[int, int | None] | None:
+    """Return the type of a control record, and the coordinator epoch of a marker; None: not readable.
+
+    `record` begins at the record and may end behind its value, or with the key: then there is no epoch.
+    In front of the key are length, attributes (one byte), two differences, and the key's length.
     """
     try:
         _, position = uvarint(record, 0)
         position += 1
-        for _ in range(3):
+        for _ in range(2):
             _, position = uvarint(record, position)
+        length, position = uvarint(record, position)
         _, kind = _MARKER_KEY.unpack_from(record, position)
     except (IndexError, OverflowError, struct.error):
         return None
-    return _MARKERS.get(kind)
+    return kind, _coordinator_epoch(record, position + (length >> 1)) if kind in _MARKERS else None
+
+
+def _coordinator_epoch(record: bytes, position: int) -> int | None:
+    """Return the epoch in a marker's value, whose length is at `position`."""
+    try:
+        _, position = uvarint(record, position)
+        _, epoch = _MARKER_VALUE.unpack_from(record, position)
+    except (IndexError, OverflowError, struct.error):
+        return None
+    return int(epoch)
 
 
 def holds_records(

@@ -243,15 +243,20 @@ class _Reader:
         record = piece[at : at + MARKER_BYTES]
         if len(record) < MARKER_BYTES:
             record = os.pread(self._number, MARKER_BYTES, start + HEADER.size)
-        found = read_control_record(record)
-        if found is None or not 0 <= found[0] < len(_CONTROL_TYPES):
-            return ControlRecord(ControlType.UNKNOWN)
-        return ControlRecord(_CONTROL_TYPES[found[0]], found[1])
+        return control_record_of(record)
 
     def _problem(
         self, kind: ProblemKind, position: int, why: str, *, end: int | None = None
     ) -> FileProblem:
         return FileProblem(kind=kind, path=self._path, position=position, end=end, why=why)
+
+
+def control_record_of(record: bytes) -> ControlRecord:
+    """Return what the first bytes of a control batch's record say."""
+    found = read_control_record(record)
+    if found is None or not 0 <= found[0] < len(_CONTROL_TYPES):
+        return ControlRecord(ControlType.UNKNOWN)
+    return ControlRecord(_CONTROL_TYPES[found[0]], found[1])
 
 
 def _headers(piece: bytes, places: list[int]) -> NDArray[np.void]:

@@ -9,7 +9,7 @@ Source: the v2 record batch layout (KIP-98), control records (EndTransactionMark
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Final
 
@@ -203,9 +203,20 @@ class BatchBlock:
             control=self.controls.get(row),
         )
 
+    def part(self, first: int, behind: int) -> BatchBlock:
+        """Return the rows [first, behind)."""
+        columns = {name: getattr(self, name)[first:behind] for name in _COLUMNS}
+        controls = {row - first: control for row, control in self.controls.items()}
+        return BatchBlock(path=self.path, controls=controls, **columns)
+
     def rows(self) -> Iterator[LogBatch]:
         """Yield the batches, in the order of the file."""
         return map(self.row, range(len(self)))
+
+
+_COLUMNS: Final = tuple(
+    each.name for each in fields(BatchBlock) if each.name not in ("path", "controls")
+)
 
 
 def _known(value: np.int64) -> int | None:

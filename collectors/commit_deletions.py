@@ -4,19 +4,18 @@ A group that is deleted and created again within a round has lower commits, as a
 `__consumer_offsets` the deletion leaves a tombstone of the commit before the new one. That topic is
 read only if a commit is lower than in the last round, from the end of its partition two rounds ago.
 It needs READ on the topic: without it, or if too much was written, no deletion is reported.
-Source: OffsetCommitKey and OffsetCommitValue of Kafka's group coordinator.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from typing import Final
 
 import numpy as np
 
 from collectors.offset_plan import UNFENCED
+from collectors.offset_record import CommitName, commit_name, committed_offset
 from collectors.range_fetch import fetch_body
 from collectors.session import Build, Request, Session
 from collectors.state_topic import OFFSETS_TOPIC, partition_of
@@ -27,17 +26,13 @@ from collectors.wire.records import Record, read_records
 from rules.facts.column import Column, Int64s
 from rules.facts.commit_keys import CommitKeys
 from rules.facts.groups import Commits, Group
-from rules.facts.identity import Broker, TopicPartition
+from rules.facts.identity import Broker
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 
 FETCH_BYTES: Final = 2 * 1024 * 1024
 MAX_SCANS: Final = 4  # at one partition
 MAX_PARTITIONS: Final = 16  # in one round; deletions on the others are not reported
-_COMMIT_VERSIONS: Final = (0, 1)  # of keys; others are of groups
-_VALUE: Final = struct.Struct(">hq")  # version, committed offset
-
-_Name: TypeAlias = tuple[str, TopicPartition]  # group, partition
 
 
 @dataclass(slots=True)
@@ -109,9 +104,9 @@ class CommitDeletionReader:
         session: Session,
         partitions: Partitions,
         offsets: Offsets,
-        names: set[_Name],
+        names: set[CommitName],
         ends: Mapping[int, int],
-    ) -> set[_Name]:
+    ) -> set[CommitName]:
         count = _count(partitions)
         if not names or not count:
             return set()
@@ -141,43 +136,25 @@ class CommitDeletionReader:
         return _Range(number, leader, fence, start, ends[number])
 
 
-def find_recreated(records: Iterable[Record]) -> set[_Name]:
+def find_recreated(records: Iterable[Record]) -> set[CommitName]:
     """Return the commits that these records delete and recreate, and that have only gone forward since."""
-    last: dict[_Name, int] = {}
-    anew: set[_Name] = set()
+    last: dict[CommitName, int] = {}
+    anew: set[CommitName] = set()
     for record in records:
-        name = _name(record.key)
+        name = commit_name(record.key)
         if name is None:
             continue
         if record.value is None:
             anew.add(name)
             last.pop(name, None)
             continue
-        if len(record.value) < _VALUE.size:
+        offset = committed_offset(record.value)
+        if offset is None:
             continue
-        _, offset = _VALUE.unpack_from(record.value)
         if offset < last.get(name, offset):
             anew.discard(name)  # it went back by itself
         last[name] = offset
     return anew & last.keys()
-
-
-def _name(key: bytes | None) -> _Name | None:
-    """Return the group and partition of a commit record; None: another record, or an unreadable one."""
-    try:
-        if key is None or struct.unpack_from(">h", key)[0] not in _COMMIT_VERSIONS:
-            return None
-        group, position = _text(key, 2)
-        topic, position = _text(key, position)
-        return group, TopicPartition(topic, struct.unpack_from(">i", key, position)[0])
-    except (struct.error, UnicodeDecodeError):
-        return None
-
-
-def _text(data: bytes, position: int) -> tuple[str, int]:
-    (length,) = struct.unpack_from(">h", data, position)
-    end = position + 2 + length
-    return data[position + 2 : end].decode(), end
 
 
 def _count(partitions: Partitions) -> int:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
+from rules.changes.advance import with_changes
 from rules.facts.memory import Memory, advance
 from rules.facts.scrapes import reporting_producers
 from rules.facts.snapshot import Snapshot
@@ -30,7 +31,7 @@ def view_of_round(snapshot: Snapshot, before: Memory | None) -> View:
     losses = assign_incidents(view, remember_losses(view))
     view = replace(view, memory=replace(memory, losses=losses))
     remembered = with_record_errors(with_sequences(view, partial(only_failed, snapshot)))
-    return with_suspicions(with_fencing(remembered))
+    return with_changes(with_suspicions(with_fencing(remembered)))
 
 
 def only_failed(snapshot: Snapshot, topic: str, since: datetime, until: datetime) -> str | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from rules.baseline.unusual_values import UnusualValues
+from rules.facts.change_events import ChangeEvent
 from rules.facts.column import Bools, Column
 from rules.facts.group_memory import have_members
 from rules.facts.last_observation import microseconds
@@ -30,6 +31,7 @@ class View:
     now: datetime  # aware, UTC
     time_lags: TimeLags | None = None  # by commit of the snapshot, where history is kept
     unusual: UnusualValues = field(default_factory=UnusualValues)  # of the rounds before
+    change_events: tuple[ChangeEvent, ...] = ()  # of this round
 
     @property
     def losses_before(self) -> LossMemory:

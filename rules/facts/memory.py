@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rules.facts.broker_memory import BrokerMemory, advance_brokers, merge_brokers
+from rules.facts.change_memory import ChangeMemory, merge_changes
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.commit_memory import CommitMemory, advance_commits, merge_commits
 from rules.facts.episodes import (
@@ -105,6 +106,8 @@ class Memory:
     # By rows of `partitions`.
     replication: ReplicationMemory = field(default_factory=lambda: ReplicationMemory.absent(0))
     brokers: BrokerMemory = field(default_factory=BrokerMemory)
+    # Advanced by `rules.changes.advance`.
+    changes: ChangeMemory = field(default_factory=ChangeMemory)
     taken_us: int = 0  # when the round began; 0: in an earlier process
 
 
@@ -155,6 +158,7 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         suspicions=old.suspicions if old else SuspicionMemory(),
         replication=advance_replication(snapshot.described, now, unchanged.replication),
         brokers=advance_brokers(snapshot, now, old.brokers if old else BrokerMemory()),
+        changes=old.changes if old else ChangeMemory(),
         taken_us=now,
     )
 
@@ -262,6 +266,7 @@ def merge_stored(stored: Memory, seen: Memory) -> Memory:
             seen.replication.padded(len(partitions)),
         ),
         brokers=merge_brokers(stored.brokers, seen.brokers),
+        changes=merge_changes(stored.changes, seen.changes),
         taken_us=seen.taken_us,
     )
 
@@ -285,6 +290,7 @@ def _limit_times(memory: Memory, now_us: int) -> Memory:
         latest_suspicion_time(memory.suspicions),
         latest_member_time(memory.members),
         memory.brokers.latest_us,
+        memory.changes.state.latest_us,
     )
     if not is_ahead and latest <= now_us:
         return memory
@@ -337,5 +343,6 @@ def _with_times(
         suspicions=suspicions_with_times(memory.suspicions, change_one),
         replication=memory.replication.with_times(change),
         brokers=memory.brokers.with_times(change_one),
+        changes=memory.changes.with_times(change_one),
         taken_us=change_one(memory.taken_us) if memory.taken_us else 0,
     )

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 import numpy as np
 
@@ -25,6 +26,13 @@ from rules.facts.producers import Producers
 from rules.facts.scrapes import Scrapes
 from rules.facts.transaction_log import TransactionLog
 from rules.facts.transactions import Transactions
+
+
+class Absence(StrEnum):
+    """Why a topic that an earlier round listed is not listed."""
+
+    DELETED = "deleted"  # no broker has a topic of its name
+    HIDDEN = "hidden"  # we may not see it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +78,8 @@ class Snapshot:
     # False: the list of topics could not be read, and `partitions` are as an earlier round read them.
     placement_read: bool = True
     configs: Configs = field(default_factory=Configs.unread)
+    # Topics of earlier rounds that are not listed: as far as brokers said why, when asked by their names.
+    absences: Mapping[str, Absence] = field(default_factory=dict)
 
     @property
     def described(self) -> Partitions:

@@ -16,8 +16,10 @@ from rules.baseline.live_series import SeriesMemory
 from rules.baseline.open_series import OpenSeries, ScoringMemory
 from rules.errors import StoreError
 from rules.facts.broker_memory import BrokerMemory, ControllerTerm, ListedBroker
+from rules.facts.change_memory import ChangeMemory, KnownController, KnownState, MissingTopic
 from rules.facts.column import Column, Ragged
 from rules.facts.group_memory import GroupMemory
+from rules.facts.identity import TopicPartition
 from rules.facts.lag_objectives import MINUTES, ObjectiveMemory
 from rules.facts.last_observation import microseconds
 from rules.facts.member_memory import GroupHistory, MemberMemory, advance_members
@@ -41,6 +43,7 @@ from tests.factories import (
     offsets,
     partitions,
     snapshot,
+    topic_id,
     transaction,
     transactions,
 )
@@ -101,7 +104,29 @@ def full_memory() -> Memory:
         no_controller_seen_us=9,
         terms=(ControllerTerm(leader=100, leader_epoch=4, seen_us=3),),
     )
-    return replace(advance(first), objectives=objectives, members=_members(), brokers=brokers)
+    memory = replace(advance(first), objectives=objectives, members=_members(), brokers=brokers)
+    return replace(memory, changes=_changes(memory.partitions))
+
+
+def _changes(placed: Partitions) -> ChangeMemory:
+    """Return the known state of a cluster in which something of each kind goes on."""
+    hidden = MissingTopic(topic_id=topic_id("gone"), partitions=2, listed_us=4, is_hidden=True)
+    state = KnownState(
+        partitions=placed,
+        partitions_us=11,
+        is_complete=True,
+        missing={
+            "gone": hidden,
+            "without-id": MissingTopic(topic_id=None, partitions=1, listed_us=3),
+        },
+        reassigned_from={TopicPartition("☃", 0): (1, 2, 3)},
+        former_ids={"☃": topic_id("☃", creation=1)},
+        brokers={2: "kafka-2:9092 (rack b)"},
+        brokers_us=12,
+        controller=KnownController(leader=100, leader_epoch=4),
+        controller_us=13,
+    )
+    return ChangeMemory(state=state)
 
 
 def _members() -> MemberMemory:

@@ -1,0 +1,97 @@
+"""Which partitions are reassigned: one change when it begins and one when it ends, whatever lies between.
+
+While a reassignment is in progress, the replicas of a partition are those before and those that are added. The
+controller ends it, in one step, once all that are added are in sync, and removes the others (KIP-455). So
+replicas that only grew are in progress until the added ones are in the ISR, and no request of its own is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+
+from rules.changes.change import Change
+from rules.facts.change_events import ChangedSubject, ChangeEventKind
+from rules.facts.column import Int64s, Ragged
+from rules.facts.identity import TopicPartition
+from rules.facts.partitions import Partitions
+
+Replicas = tuple[int, ...]
+Origins = Mapping[
+    TopicPartition, Replicas
+]  # the replicas before a reassignment that is in progress
+BEGAN: Final = ChangeEventKind.REASSIGNMENT_BEGAN
+CANCELLED: Final = ChangeEventKind.REASSIGNMENT_CANCELLED
+ENDED: Final = ChangeEventKind.REPLICAS_REASSIGNED
+
+
+def advance_reassignments(
+    new: Partitions, old: Partitions, rows: Int64s, origins: Origins, since_us: int
+) -> tuple[dict[TopicPartition, Replicas], list[Change]]:
+    """Return the reassignments that are in progress now, and what began or ended.
+
+    `rows` are those of `old` by rows of `new`, for topics that are the same.
+    """
+    left = {name: origin for name, origin in origins.items() if _is_there(new, rows, name)}
+    changes: list[Change] = []
+
+    def add(kind: ChangeEventKind, name: TopicPartition, before: Replicas, after: Replicas) -> None:
+        subject = ChangedSubject(
+            topic=name.topic,
+            partition=name.partition,
+            before=_listed(before),
+            after=_listed(after),
+        )
+        changes.append(Change(kind=kind, subject=subject, since_us=since_us))
+
+    for row in changed_rows(new.replicas, old.replicas, rows):
+        name = new.index.topic_partition(row)
+        before, after = old.replicas[int(rows[row])] or (), new.replicas[row] or ()
+        origin = left.get(name)
+        if set(after) > set(before):
+            left.setdefault(name, before)
+            if origin is None and not _is_in_sync(new, row, before):
+                add(BEGAN, name, before, after)
+            continue
+        left.pop(name, None)
+        add(
+            CANCELLED if after == origin else ENDED,
+            name,
+            before if after == origin else origin or before,
+            after,
+        )
+    for name, origin in list(left.items()):
+        row = new.index.row(name.topic, name.partition)
+        if row is not None and _is_in_sync(new, row, origin):
+            del left[name]
+            add(ENDED, name, origin, new.replicas[row] or ())
+    return left, changes
+
+
+def changed_rows(new: Ragged, old: Ragged, rows: Int64s) -> Iterator[int]:
+    """Yield the rows whose list is another one than before; what either side does not know is left out."""
+    before = old.take(rows)
+    both = new.valid & before.valid
+    is_other = both & (new.lengths != before.lengths)
+    alike = np.flatnonzero(both & ~is_other).astype(np.int64)
+    mine, others = new.take(alike), before.take(alike)
+    differing = mine.row_of_value[mine.values != others.values]
+    is_other[alike[differing]] = True
+    yield from np.flatnonzero(is_other).tolist()
+
+
+def _is_there(new: Partitions, rows: Int64s, name: TopicPartition) -> bool:
+    row = new.index.row(name.topic, name.partition)
+    return row is not None and bool(rows[row] >= 0)
+
+
+def _is_in_sync(new: Partitions, row: int, before: Replicas) -> bool:
+    """Return whether all replicas that were added are in sync."""
+    replicas, isr = new.replicas[row], new.isr[row]
+    return replicas is not None and isr is not None and set(replicas) - set(before) <= set(isr)
+
+
+def _listed(replicas: Replicas) -> str:
+    return ",".join(map(str, replicas))

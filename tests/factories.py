@@ -12,11 +12,13 @@ import numpy as np
 
 from collectors.translate import topic_id_of
 from rules.facts.brokers import BrokerContact, ControllerState, Quorum
+from rules.facts.change_events import ChangedSubject, ChangeEvent, ChangeEventKind
 from rules.facts.column import Column, Int64s, Ragged
 from rules.facts.epoch_ends import EpochEnds
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group, GroupType
-from rules.facts.identity import Broker, BrokerId, TopicId, TopicPartition
+from rules.facts.identity import Broker, BrokerId, TopicId, TopicPartition, short_id
+from rules.facts.last_observation import microseconds
 from rules.facts.members import AssignmentBuilder, Member
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import PartitionIndex, Partitions
@@ -251,6 +253,20 @@ def quorum(leader: int | None, *, leader_epoch: int = 4) -> Quorum:
         return Quorum()
     node = BrokerId(leader)
     return Quorum(state=ControllerState.ACTIVE, leader=node, leader_epoch=leader_epoch)
+
+
+def change_event(topic: str = "orders", **overrides: Any) -> ChangeEvent:
+    """Return the event of a topic that got three more partitions at noon."""
+    base = ChangeEvent(
+        id=short_id(topic),
+        kind=ChangeEventKind.PARTITIONS_ADDED,
+        seen_us=microseconds(NOON),
+        since_us=microseconds(at(-15)),
+        count=1,
+        subjects=(ChangedSubject(topic=topic, before="3", after="6"),),
+        topics=(topic,),
+    )
+    return replace(base, **overrides)
 
 
 def snapshot(**overrides: Any) -> Snapshot:

@@ -153,12 +153,12 @@ def _with_topics(
     if state.partitions is None or old.partitions is None:
         return state
     seen = ListedTopics(state.partitions, state.is_complete, state.partitions_us)
-    known = ListedTopics(old.partitions, old.is_complete, old.partitions_us)
-    listed = list(compare_topics(seen, known, old.missing))
+    before = ListedTopics(old.partitions, old.is_complete, old.partitions_us)
+    listed = list(compare_topics(seen, before, old.missing))
     oldest = seen.read_us - MISSING_FORGOTTEN_AFTER // MICROSECOND
-    missing, gone = advance_missing(seen, known, old.missing, absences, oldest)
+    missing, gone = advance_missing(seen, before, old.missing, absences, oldest)
     reassigned, moved = advance_reassignments(
-        seen.partitions, known.partitions, rows, old.reassigned_from, known.read_us
+        seen.partitions, before.partitions, rows, old.reassigned_from, before.read_us
     )
     changes += [*listed, *gone, *moved]
     return replace(
@@ -174,7 +174,7 @@ def _former_ids(
 ) -> dict[str, TopicId]:
     """Return the id before of each topic that was created again, as long as it exists."""
     deleted = {change.subject.topic for change in gone if change.kind is Kind.TOPIC_DELETED}
-    former = {topic: one for topic, one in old.former_ids.items() if topic not in deleted}
+    former = {topic: topic_id for topic, topic_id in old.former_ids.items() if topic not in deleted}
     for change in listed:
         topic, before = change.subject.topic, change.subject.before
         if change.kind is Kind.TOPIC_RECREATED and topic is not None and before is not None:

@@ -86,12 +86,12 @@ def _event(kind: ChangeEventKind, changes: Sequence[Change], seen_us: int) -> Ch
     subjects = [change.subject for change in changes]
     since = {change.since_us for change in changes}
     evidence = {change.evidence for change in changes}
-    known = [each for each in since if each is not None]
+    times = [each for each in since if each is not None]
     return ChangeEvent(
         id=short_id(kind, seen_us, *map(_order, subjects[:1]), len(subjects), changes[0].since_us),
         kind=kind,
         seen_us=seen_us,
-        since_us=min(known) if len(known) == len(since) else None,
+        since_us=min(times) if len(times) == len(since) else None,
         count=len(subjects),
         subjects=tuple(subjects[:SUBJECTS_SHOWN]),
         topics=tuple(sorted({each.topic for each in subjects if each.topic is not None})),

@@ -63,10 +63,10 @@ def advance_reassignments(
             after,
         )
     for name, origin in list(left.items()):
-        row = new.index.row(name.topic, name.partition)
-        if row is not None and _is_in_sync(new, row, origin):
+        place = new.index.row(name.topic, name.partition)
+        if place is not None and _is_in_sync(new, place, origin):
             del left[name]
-            add(ENDED, name, origin, new.replicas[row] or ())
+            add(ENDED, name, origin, new.replicas[place] or ())
     return left, changes
 
 

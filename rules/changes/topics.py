@@ -60,14 +60,14 @@ def compare_topics(
     new: ListedTopics, old: ListedTopics, missing: Mapping[str, MissingTopic]
 ) -> Iterator[Change]:
     """Yield what the topics of a list show; those that it lacks are not judged here."""
-    known = {
+    former = {
         topic: _Topic(topic_id, count, old.read_us)
         for topic, topic_id, count in _topics(old.partitions)
     }
     for topic, entry in missing.items():
-        known.setdefault(topic, _Topic(entry.topic_id, entry.partitions, entry.listed_us))
+        former.setdefault(topic, _Topic(entry.topic_id, entry.partitions, entry.listed_us))
     for position, (topic, topic_id, count) in enumerate(_topics(new.partitions)):
-        before = known.get(topic)
+        before = former.get(topic)
         if before is None:
             yield _listed_first(new.partitions, position, old)
         elif are_different(topic_id, before.topic_id):

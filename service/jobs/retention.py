@@ -40,6 +40,7 @@ WITH_HISTORY: Final = (
     Kind.FINDINGS,
     Kind.LOG_LINES,
     Kind.LOG_STREAMS,
+    Kind.CHANGE_EVENTS,
     Kind.ALERT_STEPS,
 )
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from rules.completeness import Completeness
+from rules.facts.change_events import ChangeEvent
 from rules.finding_table import FindingTable
 from rules.open_findings import Change, all_gone, apply_changes
 from service.alerting.alerts.delta import AlertDelta
@@ -87,7 +88,8 @@ class FindingState:
         moved_on: Sequence[Change] = ()
         if self._round_writer.is_storing:  # else it would only wait
             moved_on = self._refresh.take(table, [*changes, *opened], watched.at)
-        self._pass_on([*changes, *opened, *moved_on], watched.at, alerts, checkpoint)
+        events = () if watched.view is None else watched.view.change_events
+        self._pass_on([*changes, *opened, *moved_on], watched.at, alerts, checkpoint, events)
         return [*closed, *changes]
 
     def has_reports_due(self) -> bool:
@@ -139,6 +141,7 @@ class FindingState:
         at: datetime,
         alerts: AlertDelta | None,
         checkpoint: Checkpoint | None = None,
+        change_events: Sequence[ChangeEvent] = (),
     ) -> None:
         """Store a record, and pass the result of storing on to alerting."""
         self._round_writer.keep(
@@ -147,6 +150,7 @@ class FindingState:
             changes=changes,
             checkpoint=checkpoint,
             alerts=alerts,
+            change_events=change_events,
         )
         for stored in self._round_writer.take_stored():
             self._on_stored()

@@ -16,6 +16,7 @@ from typing import Final, Protocol, TypeVar
 from uuid import UUID, uuid4
 
 from rules.errors import StoreError
+from rules.facts.change_events import ChangeEvent
 from rules.open_findings import Change, Identity, OpenFinding, apply_changes, rebased
 from service.alerting.alerts.delta import AlertDelta
 from service.runtime.threads import InTime, without_limit
@@ -217,6 +218,7 @@ class RoundWriter:
         changes: Sequence[Change],
         checkpoint: Checkpoint | None = None,
         alerts: AlertDelta | None = None,
+        change_events: Sequence[ChangeEvent] = (),
         more_comes: bool = False,
     ) -> None:
         """Queue what is stored of a round, and store all that waits if the next attempt is due.
@@ -232,6 +234,7 @@ class RoundWriter:
                 changes=changes,
                 checkpoint=checkpoint,
                 alerts=alerts,
+                change_events=change_events,
             )
         )
         if self.is_loaded and not more_comes:

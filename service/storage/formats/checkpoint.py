@@ -188,9 +188,9 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     for partitions in used:  # nearly always the same one
         if not any(partitions is place for place in places):
             places.append(partitions)
-    known = memory.changes.state.partitions
-    if known is not None and not any(known is place for place in places):
-        places.append(known)
+    compared = memory.changes.state.partitions
+    if compared is not None and not any(compared is place for place in places):
+        places.append(compared)
     numbers = [next(n for n, place in enumerate(places) if place is item) for item in used]
     into["cluster"] = text_of([memory.cluster_id, len(places), numbers])
     for number, partitions in enumerate(places):
@@ -217,8 +217,8 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     replication = replace(memory.replication.padded(rows), first_seen_us=Column.absent(rows))
     put_columns(into, REPLICATION, replication)
     into[BROKERS] = text_of(plain_brokers(memory.brokers))
-    number = next((n for n, place in enumerate(places) if place is known), None)
-    into[CHANGES] = text_of([number, plain_changes(memory.changes)])
+    place_of_changes = next((n for n, place in enumerate(places) if place is compared), None)
+    into[CHANGES] = text_of([place_of_changes, plain_changes(memory.changes)])
 
 
 def _memory(arrays: Arrays) -> Memory:

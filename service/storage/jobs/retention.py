@@ -30,6 +30,7 @@ class Kind(StrEnum):
     LOG_LINES = "log_lines"
     LOG_STREAMS = "log_streams"
     APPLICATION_ERRORS = "application_errors"
+    CHANGE_EVENTS = "change_events"
     ALERT_STEPS = "alert_steps"
     ALERTS = "alerts"
     BODIES = "bodies"
@@ -108,6 +109,7 @@ STATEMENTS: Final[Mapping[Kind, str]] = {
     Kind.LOG_LINES: _delete("log_inbox", "received_at", own=BY_NAME),
     Kind.LOG_STREAMS: _delete("log_stream", "updated_at", own=ONLY_UNKEPT, key="ctid"),
     Kind.APPLICATION_ERRORS: _delete("application_error", "last_seen", own=BY_NAME, key="ctid"),
+    Kind.CHANGE_EVENTS: _delete("change_event", "seen_at", own=BY_ROW_ID),
     Kind.ALERT_STEPS: _delete("alert_step", "at", own=_of("alert", "alert")),
     Kind.ALERTS: _delete("alert", "resolved_at", own=BY_ROW_ID, besides="state = 'resolved'"),
     Kind.BODIES: _statement("outbox", "done_at", NO_BODY, own=BY_ROW_ID, besides=SENT_BODIES),

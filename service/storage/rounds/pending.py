@@ -4,7 +4,8 @@ What a later round of the same cluster repeats is dropped, which is no loss: a c
 that only says that a finding is unchanged. A round that is empty then is dropped too, so that thousands of
 open findings do not fill the memory. When there are still too many rounds or changes, the oldest without a
 transition is dropped first, then the oldest of all. Deltas of alerting merge into the newest round of their
-cluster, so that none is lost with a round.
+cluster, so that none is lost with a round, and so do change events, of which the oldest are dropped when there
+are too many.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from service.storage.rounds.rounds import Round
 WAITING_ROUNDS: Final = 1000  # four hours of a round every 15 seconds
 # About 200 MB; a broker that flaps changes thousands in each round.
 WAITING_CHANGES: Final = 200_000
+WAITING_EVENTS: Final = 2000  # of one cluster
 # Limits of one transaction: half a second, so that it ends before the timeouts on a machine that is busy.
 PART_ROUNDS: Final = 50
 PART_CHANGES: Final = 2000  # of findings, and rows of alerts
@@ -47,7 +49,8 @@ class Pending:
         said = {change.identity: change for change in new.changes}
         older = (_drop_superseded(round_, new, said) for round_ in self.rounds)
         useful = (round_ for round_ in older if _is_of_use(round_))
-        return _drop_excess(replace(self, rounds=(*useful, _with_alerts_of(self.rounds, new))))
+        newest = _with_events_of(self.rounds, _with_alerts_of(self.rounds, new))
+        return _drop_excess(replace(self, rounds=(*useful, newest)))
 
     def first_part(self, most: int = PART_CHANGES) -> tuple[tuple[Round, ...], Pending]:
         """Return the oldest rounds, as many as one transaction stores, and the buffer without them.
@@ -76,7 +79,8 @@ class Pending:
 
 
 def _is_of_use(round_: Round) -> bool:
-    return bool(round_.changes) or round_.checkpoint is not None or round_.alerts is not None
+    is_more = round_.checkpoint is not None or round_.alerts is not None
+    return bool(round_.changes) or is_more or bool(round_.change_events)
 
 
 def _drop_superseded(old: Round, new: Round, said: Mapping[Identity, Change]) -> Round:
@@ -87,8 +91,8 @@ def _drop_superseded(old: Round, new: Round, said: Mapping[Identity, Change]) ->
         return old
     if old.is_piece:
         return replace(old, checkpoint=checkpoint) if old.checkpoint is not checkpoint else old
-    if old.alerts is not None:
-        old = replace(old, alerts=None)  # merged into the new one
+    if old.alerts is not None or old.change_events:
+        old = replace(old, alerts=None, change_events=())  # merged into the new one
     if has_only_transitions and checkpoint is old.checkpoint:
         return old
     changes = tuple(
@@ -106,6 +110,19 @@ def _with_alerts_of(rounds: Sequence[Round], new: Round) -> Round:
         if round_.cluster == new.cluster and round_.alerts is not None and not round_.is_piece:
             left = round_.alerts if left is None else left.then(round_.alerts)
     return new if left is new.alerts else replace(new, alerts=left)
+
+
+def _with_events_of(rounds: Sequence[Round], new: Round) -> Round:
+    """Return a round with the change events of the same cluster's earlier rounds before its own."""
+    earlier = [
+        event
+        for round_ in rounds
+        if round_.cluster == new.cluster and not round_.is_piece
+        for event in round_.change_events
+    ]
+    if not earlier:
+        return new
+    return replace(new, change_events=(*earlier, *new.change_events)[-WAITING_EVENTS:])
 
 
 def _is_superseded(old: Change, new: Change | None) -> bool:

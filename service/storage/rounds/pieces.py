@@ -1,7 +1,7 @@
 """Splits a round that is too large for one transaction into pieces, each of which is stored as a round.
 
 Findings come first, then alerts that go on, then groups with what was notified, then alerts that are over,
-and the checkpoint is last. If the process is killed between two pieces, its successor judges anew from the
+and the checkpoint is last, with the change events that it contains. If the process is killed between two pieces, its successor judges anew from the
 checkpoint before: findings and alerts that are stored go on, the others begin, and an alert that was still
 stored as firing ends once more in its group, which sends no end twice.
 
@@ -33,12 +33,12 @@ def split(round_: Round, most: int) -> tuple[Round, tuple[Round, ...]]:
         changes = round_.changes[:most]
         if any(change.step is Step.AGAIN for change in changes):
             changes = changes[: max(most // 2, 1)]  # their alerts are stored with them
-        piece = replace(round_, changes=changes, checkpoint=None, alerts=None)
+        piece = replace(round_, changes=changes, checkpoint=None, alerts=None, change_events=())
         return _numbered(piece, replace(round_, changes=round_.changes[len(changes) :]))
     first, others = _split_alerts(round_.alerts, most)
     if others is None:
         return round_, ()
-    piece = replace(round_, checkpoint=None, alerts=first)
+    piece = replace(round_, checkpoint=None, alerts=first, change_events=())
     return _numbered(piece, replace(round_, changes=(), alerts=others))
 
 

@@ -15,6 +15,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, text
 
 from rules.errors import StoreError
+from rules.facts.change_events import ChangeEvent
 from rules.open_findings import Change
 from service.alerting.alerts.delta import AlertDelta
 from service.storage.alerting import alerts as alerting
@@ -25,7 +26,7 @@ from service.storage.database.rejections import RejectedRow
 from service.storage.database.translate import translate_errors
 from service.storage.findings import findings
 from service.storage.formats.checkpoint import Checkpoint
-from service.storage.rounds import clusters
+from service.storage.rounds import change_events, clusters
 from service.storage.rounds.clusters import ClusterKey, RoundId
 
 
@@ -39,6 +40,7 @@ class Round:
     changes: Sequence[Change]
     checkpoint: Checkpoint | None  # None: a later round has a newer one
     alerts: AlertDelta | None = None  # None: merged into a later round, or unchanged
+    change_events: Sequence[ChangeEvent] = ()  # also of earlier rounds that were not stored
     is_piece: bool = False  # of a larger round: if it is tried again, then as it is
     transitions: int = field(init=False)  # how many changes are transitions
 
@@ -126,6 +128,7 @@ def _store_cluster(connection: Connection, key: ClusterKey, rounds: Sequence[Rou
             # They are encoded while the database stores the findings.
             rows = None if round_.alerts is None else beside.submit(rows_of, round_.alerts)
             rejected += findings.save(connection, cluster, round_.changes, round_.at)
+            change_events.save(connection, cluster, round_.change_events)
             if round_.alerts is not None and rows is not None:
                 saved = _save_alerts(connection, cluster, round_.alerts, rows)
                 rejected += saved.rows

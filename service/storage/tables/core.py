@@ -160,6 +160,23 @@ APPLICATION_ERROR: Final = Table(
     Index(None, "last_seen"),  # for retention
 )
 
+CHANGE_EVENT: Final = Table(
+    "change_event",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("cluster", ForeignKey("cluster.id", ondelete="CASCADE"), nullable=False),
+    Column("event_id", Text, nullable=False),  # lasting: a repeated round has the same one
+    Column("kind", Text, nullable=False),
+    Column("seen_at", TIME, nullable=False),  # the first round that saw the state after
+    Column("since", TIME),  # the last round that saw the state before; absent: not known
+    Column("topics", ARRAY(Text), nullable=False),
+    Column("format", SmallInteger, nullable=False),
+    Column("content", Text, nullable=False),  # JSON; not JSONB, which rejects NUL
+    UniqueConstraint("cluster", "event_id"),
+    Index(None, "cluster", "seen_at"),
+    Index(None, "seen_at"),  # for retention
+)
+
 # Of baselines. Outcomes, reasons and profiles are the words of `rules.baseline.blocks`. An element of an
 # array is NaN where a slot has no known value; a single number is null then.
 PARTITION_PREFIX: Final = "baselines_run_"  # of the tables that hold one run each

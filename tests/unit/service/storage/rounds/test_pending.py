@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -11,9 +12,9 @@ from rules.open_findings import Change, Step
 from rules.verdict import Verdict
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.clusters import ClusterKey, RoundId
-from service.storage.rounds.pending import PART_CHANGES, Pending
+from service.storage.rounds.pending import PART_CHANGES, WAITING_EVENTS, Pending
 from service.storage.rounds.rounds import Round
-from tests.factories import at
+from tests.factories import at, change_event
 
 BREACH, UNKNOWN = Verdict.BREACH, Verdict.UNKNOWN
 
@@ -184,3 +185,33 @@ def test_a_part_has_few_changes_but_at_least_one_round() -> None:
         parts.append([len(one.changes) for one in part])
     most = PART_CHANGES
     assert parts == [[most // 2, most // 2], [1], [most], [1, 1]], "the last piece is a round"
+
+
+def with_events(round_: Round, *topics: str) -> Round:
+    return replace(round_, change_events=tuple(change_event(topic) for topic in topics))
+
+
+def test_change_events_outlive_a_round_that_is_dropped() -> None:
+    first, second = with_events(waiting(1), "a", "b"), with_events(waiting(2), "c")
+    pending = filled(2, first, second, waiting(3), waiting(4, cluster="two"))
+    assert [[event.topics for event in one.change_events] for one in pending.rounds] == [
+        [("a",), ("b",), ("c",)],
+        [],
+    ]
+
+
+def test_change_events_are_bounded_and_the_oldest_go_first() -> None:
+    many = [str(number) for number in range(WAITING_EVENTS)]
+    pending = filled(2, with_events(waiting(1), *many), with_events(waiting(2), "new"))
+    [_, newest] = pending.rounds
+    assert [event.topics for event in newest.change_events] == [
+        (name,) for name in [*many[1:], "new"]
+    ]
+
+
+def test_change_events_are_stored_with_the_checkpoint_that_contains_them() -> None:
+    large = saying(100, *(change(Step.OPENED, None, BREACH, str(n)) for n in range(6)))
+    part, rest = filled(1, with_events(large, "a")).first_part(most=4)
+    [last], _ = rest.first_part(most=4)
+    assert [len(one.change_events) for one in (*part, last)] == [0, 1]
+    assert [one.checkpoint is None for one in (*part, last)] == [True, False]

@@ -99,3 +99,14 @@ def merge_changes(stored: ChangeMemory, seen: ChangeMemory) -> ChangeMemory:
     if seen.first is None:
         return stored
     return replace(seen, stored=stored.state)
+
+
+def vanished_topics(memory: ChangeMemory, listed: Partitions) -> list[str]:
+    """Return the topics that were known and that a list lacks, in the order of their names."""
+    states = [state for state in (memory.state, memory.stored) if state is not None]
+    missing = {topic for state in states for topic in state.missing}
+    for state in states:
+        partitions = state.partitions
+        if partitions is not None and partitions.index.topics != listed.index.topics:
+            missing.update(partitions.index.topics)
+    return sorted(missing - listed.index.position_of_topic.keys()) if missing else []

@@ -11,12 +11,13 @@ active controller comes last: without one, brokers leave the request for it unan
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from collectors import cluster as cluster_collector
 from collectors import quorum as quorum_collector
+from collectors.absent_topics import AbsentTopicsReader
 from collectors.batches import BatchReader
 from collectors.commit_deletions import CommitDeletionReader
 from collectors.commits import CollectedCommits, CommitReader
@@ -25,7 +26,7 @@ from collectors.epoch_ends import EpochEndReader
 from collectors.groups import GroupReader
 from collectors.offset_gaps import gaps_of_lags
 from collectors.offsets import OffsetReader
-from collectors.placement import PlacementReader
+from collectors.placement import Placement, PlacementReader
 from collectors.producers import ProducersReader
 from collectors.readable import ReadableReader, readable_request
 from collectors.session import Limits, Session, address_of
@@ -37,6 +38,7 @@ from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
 from rules.facts.batches import BatchesOf
+from rules.facts.change_memory import vanished_topics
 from rules.facts.column import Bools
 from rules.facts.commit_memory import CommitMemory
 from rules.facts.epoch_ends import EpochEnds
@@ -46,7 +48,7 @@ from rules.facts.memory import Memory
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.facts.producers import Producers
-from rules.facts.snapshot import RoundReport, Snapshot
+from rules.facts.snapshot import Absence, RoundReport, Snapshot
 from rules.facts.transaction_log import TransactionLog
 from rules.facts.transactions import Transaction, Transactions
 from rules.question import Question, RoundRequests, by_kind
@@ -62,6 +64,7 @@ class Scope:
     transaction_log: bool = False  # read how transactions ended since the last round
     questions: tuple[Question, ...] = ()  # what the rules want to know since the last round
     remembered: Memory | None = None  # of an earlier process, for the first round
+    memory: Memory | None = None  # before the round, of whichever process
 
     def commits_of(self, cluster_id: str | None) -> CommitMemory | None:
         """Return what an earlier process remembered of the commits of this cluster, and of no other."""
@@ -87,6 +90,7 @@ class _Readers:
     assignments: AssignmentBuilder = field(default_factory=AssignmentBuilder)
     commits: CommitReader = field(default_factory=CommitReader)
     configs: ConfigReader = field(default_factory=ConfigReader)
+    absent_topics: AbsentTopicsReader = field(default_factory=AbsentTopicsReader)
     offsets: OffsetReader = field(default_factory=OffsetReader)
     epoch_ends: EpochEndReader = field(default_factory=EpochEndReader)
     readable: ReadableReader = field(default_factory=ReadableReader)
@@ -148,6 +152,7 @@ class ClusterReader:
         cluster = self._cluster(session)
         with session.phase("placement"):
             placement = self._readers.placement.collect(session, scope.topics)
+            absences = self._absences(session, scope, placement)
         with session.phase("configs"):
             partitions, configs = self._readers.configs.collect(session, placement.partitions)
         self._session = session
@@ -182,6 +187,7 @@ class ClusterReader:
             contact=contact,
             quorum=quorum,
             configs=configs,
+            absences=absences,
         )
 
     def describe(self, transactional_id: str) -> Transaction | Failure | None:
@@ -202,6 +208,17 @@ class ClusterReader:
         if cluster.cluster_id != self._cluster_id:
             self._cluster_id, self._readers = cluster.cluster_id, self._forgetful()
         return cluster
+
+    def _absences(
+        self, session: Session, scope: Scope, placement: Placement
+    ) -> Mapping[str, Absence]:
+        """Query why topics that were known before the round are not listed; nothing if all are."""
+        memory = scope.memory
+        is_same = memory is not None and memory.cluster_id == self._cluster_id
+        if memory is None or not is_same or not placement.is_read or scope.topics is not None:
+            return {}
+        vanished = vanished_topics(memory.changes, placement.partitions)
+        return self._readers.absent_topics.collect(session, vanished)
 
     def _lags(self, session: Session, scope: Scope, partitions: Partitions) -> _Lags:
         """Query log start, then commits, then the ends: this order keeps lags true."""

@@ -181,8 +181,13 @@ class Watcher:
 
     def _next_scope(self) -> Scope:
         """Return what the next round observes: for the first one, with the commits of an earlier process."""
-        memory = self.remembered.memory if self._last is None else None
-        return replace(self._scope, questions=self._questions, remembered=memory)
+        memory = self.remembered.memory
+        return replace(
+            self._scope,
+            questions=self._questions,
+            remembered=memory if self._last is None else None,
+            memory=memory,
+        )
 
     def _with_log(self, snapshot: Snapshot, *, knows_positions: bool) -> Snapshot:
         """Add the feeds' log lines; only a round that is judged to its end advances their positions."""

@@ -42,8 +42,13 @@ class AbsentTopicsReader:
         names = [topic for topic in topics if topic not in self._hidden_at][:MOST]
         if not names:
             return {}
-        answers = list(_query(session, names))
-        failures = [answer for answer in answers if isinstance(answer, Failure)]
+        answers: list[dict[str, int]] = []
+        failures: list[Failure] = []
+        for answer in _query(session, names):
+            if isinstance(answer, Failure):
+                failures.append(answer)
+            else:
+                answers.append(answer)
         if failures or not answers:
             if failures:
                 what = f"whether {counted(len(names), 'topic')} were deleted"

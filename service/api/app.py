@@ -19,6 +19,7 @@ from service.api.alerts.routes import alerts_router
 from service.api.application_errors.routes import application_errors_router
 from service.api.audit.routes import audit_router
 from service.api.baselines.routes import baselines_router
+from service.api.change_events.routes import change_events_router
 from service.api.clusters.clusters import clusters_router
 from service.api.clusters.groups import groups_router
 from service.api.clusters.partitions import partitions_router
@@ -102,6 +103,7 @@ def _api(sources: Sources) -> APIRouter:
         record_errors_router(sources),
         application_errors_router(sources),
         findings_router(sources, open_list),
+        change_events_router(sources),
         alerts_router(sources),
         silences_router(sources),
         receivers_router(sources),

@@ -36,6 +36,7 @@ from service.storage.delivery.delivered import Deliveries
 from service.storage.delivery.deliveries import DeliveryList
 from service.storage.delivery.fallback import Backlogs
 from service.storage.delivery.outbox import Outbox
+from service.storage.rounds.change_events import ChangeEventList
 from service.storage.rounds.store import PostgresStore
 
 RULE_METAS: Final = {rule.meta.rule_id: rule.meta for rule in EVERY}
@@ -78,6 +79,7 @@ def make_admin_services(
         silences=SilenceList(engine),
         deliveries=DeliveryList(engine, cluster),
         audit=AuditTrail(engine),
+        change_events=ChangeEventList(engine),
         changes=Changes(engine, cluster),
         baselines=BaselineList(engine, cluster),
         sending=Sending() if sending is None else sending,

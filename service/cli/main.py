@@ -89,6 +89,10 @@ class LazyGroup(click.Group):
         "db": ("service.cli.database", "Upgrade or check the database; grant its views."),
         "deliveries": ("service.cli.deliveries", "Show sent notifications; send one again."),
         "doctor": ("service.cli.doctor.command", "Check permissions and all else that it needs."),
+        "events": (
+            "service.cli.events.command",
+            "Show what changed in the cluster: topics, brokers, settings.",
+        ),
         "explain": ("service.cli.explain.command", "Explain an exception or log lines of Kafka."),
         "groups": ("service.cli.groups.command", "Show groups, their members and rebalances."),
         "history": ("service.cli.history.command", "Import history from files or from Prometheus."),

@@ -10,6 +10,7 @@ from service.api.alerts.models import Alert, AlertDetail
 from service.api.application_errors.routes import LoggedErrorDetail
 from service.api.audit.routes import AuditEntry
 from service.api.baselines.models import Baseline, BaselineRun, SeriesDetail
+from service.api.change_events.routes import ChangeEventDetail
 from service.api.core.gaps import Gap
 from service.api.core.models import Stamped
 from service.api.deliveries.models import Delivery, DeliveryDetail, Receiver
@@ -24,6 +25,7 @@ from service.cli import status
 from service.cli.incident.report import IncidentReport
 from service.schemas.forms import Form, OfServer, compose, list_of, listed, picked, reported
 from service.views.application_errors import LoggedError
+from service.views.change_events import ChangeEventRow
 from service.views.sequences import SequenceEvent
 from service.views.suspicions import SuspicionRow
 
@@ -83,6 +85,8 @@ FROM_SERVER: Final[Mapping[str, Form]] = {
     "deliveries ls": listed("deliveries", Delivery),
     "deliveries replay": _SENT,
     "deliveries show": DeliveryDetail,
+    "events ls": listed("events", ChangeEventRow),
+    "events show": ChangeEventDetail,
     "incident": IncidentReport,
     "jobs ls": listed("jobs", Job),
     "jobs show": listed("runs", JobRun, job=Job),

@@ -17,6 +17,7 @@ from service.storage.changes.audit import AuditTrail
 from service.storage.changes.changes import Changes
 from service.storage.delivery.deliveries import DeliveryList
 from service.storage.jobs.jobs import StoredRun
+from service.storage.rounds.change_events import ChangeEventList
 
 NOBODY: Final = Routing(default=None)
 
@@ -72,6 +73,7 @@ class AdminServices:
     silences: SilenceList
     deliveries: DeliveryList
     audit: AuditTrail
+    change_events: ChangeEventList
     changes: Changes
     baselines: BaselineList
     jobs: Jobs

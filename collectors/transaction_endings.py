@@ -28,7 +28,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from collectors.transaction_record import TransactionRecord, TransactionValue
-from rules.facts.identity import TopicPartition
+from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.times import EPOCH
 from rules.facts.transaction_log import Cut, EndedTransaction, Initialisation, Outcome
 from rules.facts.transactions import TransactionState
@@ -64,6 +64,7 @@ class Endings:
         self._since_ms: int | None = None
         self._initialised: list[Initialisation] = []
         self.dropped = 0  # oldest ones that had to be replaced; counted until the caller resets it
+        self.coordinator: BrokerId | None = None  # the partition's leader, which the caller sets
 
     def __len__(self) -> int:
         return len(self._open)
@@ -144,6 +145,7 @@ class Endings:
             cut=None if begun is None else begun.cut,
             marker_epoch=value.producer_epoch,
             partitions=frozenset() if begun is None else begun.partitions,
+            coordinator=self.coordinator,
         )
 
     def _has_seen(self, start_ms: int) -> bool:

@@ -66,6 +66,7 @@ class Tail:
         self.high_watermark, self.advanced = None, 0
         self.failure = self.lost = None
         self.endings.dropped = 0
+        self.endings.coordinator = None if leader is None else leader.broker_id
 
     def start_at(self, offset: int | None) -> None:
         """Move to an offset (None: to the end, wherever that is), skipping what is not read."""

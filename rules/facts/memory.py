@@ -67,6 +67,7 @@ from rules.facts.suspicions import (
     merge_suspicions,
     suspicions_with_times,
 )
+from rules.facts.transaction_costs import CostMemory, advance_costs
 from rules.facts.transaction_memory import (
     TransactionMemory,
     advance_transactions,
@@ -94,6 +95,7 @@ class Memory:
     groups: GroupMemory = field(default_factory=GroupMemory.none)
     members: MemberMemory = field(default_factory=MemberMemory)
     transactions: TransactionMemory = field(default_factory=TransactionMemory)
+    costs: CostMemory = field(default_factory=CostMemory)
     losses: LossMemory = field(default_factory=LossMemory)
     # Advanced by `rules.sequence.advance`, which needs the rest of this memory one round later.
     sequences: SequenceMemory = field(default_factory=SequenceMemory)
@@ -152,6 +154,7 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         transactions=advance_transactions(
             snapshot, now, old.transactions if old else None, _mark_changed_leaders(snapshot, old)
         ),
+        costs=advance_costs(snapshot, now, old.costs if old else CostMemory()),
         losses=advance_losses(snapshot, old.losses if old else None),
         sequences=old.sequences if old else SequenceMemory(),
         fencing=old.fencing if old else FencingMemory(),
@@ -256,6 +259,7 @@ def merge_stored(stored: Memory, seen: Memory) -> Memory:
         groups=merge_groups(stored.groups, seen.groups),
         members=merge_members(stored.members, seen.members, seen.taken_us),
         transactions=merge_transactions(stored.transactions, seen.transactions),
+        costs=seen.costs,
         losses=merge_losses(stored.losses, seen.losses),
         sequences=merge_sequences(stored.sequences, seen.sequences),
         fencing=merge_fencing(stored.fencing, seen.fencing),
@@ -337,6 +341,7 @@ def _with_times(
         ),
         members=members_with_times(memory.members, change_one),
         transactions=with_times(memory.transactions, change_one),
+        costs=memory.costs.with_times(change_one),
         losses=losses_with_times(memory.losses, change_one),
         sequences=sequences_with_times(memory.sequences, change_one, change),
         fencing=fencing_with_times(memory.fencing, change_one),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from rules.facts.identity import TopicPartition
+from rules.facts.identity import BrokerId, TopicPartition
 
 
 class Outcome(StrEnum):
@@ -43,6 +43,7 @@ class EndedTransaction:
     cut: Cut | None = None  # None: its owner ended it, or its decision was not seen
     marker_epoch: int | None = None  # of its markers; transactions v2 end each with a new epoch
     partitions: frozenset[TopicPartition] = frozenset()  # that got a marker, as far as observed
+    coordinator: BrokerId | None = None  # whose log its end was read from
 
     @property
     def duration(self) -> timedelta:

@@ -6,35 +6,13 @@ ended, so that nothing is exposed while it may not be read; the counts go on aft
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final
 
-from rules import names
+from rules.facts.durations import Durations
 from rules.facts.transaction_log import Cut, EndedTransaction, Outcome, TransactionLog
-
-BUCKETS: Final = tuple(timedelta(seconds=bound) for bound in names.TRANSACTION_DURATION.buckets)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Durations:
-    """How long transactions of one outcome, or their markers, took."""
-
-    # Per bucket, not cumulative, in the order of their bounds; the last one has no bound.
-    counts: tuple[int, ...] = (0,) * (len(BUCKETS) + 1)
-    total: timedelta = timedelta(0)
-
-    def with_more(self, more: Iterable[timedelta]) -> Durations:
-        """Return the sum with more durations; a bound belongs to its bucket."""
-        took = list(more)
-        new_counts = Counter(bisect_left(BUCKETS, duration) for duration in took)
-        return Durations(
-            counts=tuple(count + new_counts[place] for place, count in enumerate(self.counts)),
-            total=sum(took, self.total),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

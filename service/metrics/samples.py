@@ -10,6 +10,7 @@ import numpy as np
 
 from rules import names
 from rules.facts.column import Column, Ragged
+from rules.facts.durations import Durations
 from rules.facts.groups import Group
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import SECOND_US
@@ -17,7 +18,7 @@ from rules.facts.transaction_log import Outcome
 from rules.names import Metric
 from rules.time_lag import TimeLag, TimeLags
 from service.metrics.changing_series import changing_series
-from service.metrics.ended_transactions import Durations, EndedTransactions
+from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.lines import (
     CLOSE,
     Histogram,

@@ -7,8 +7,9 @@ from datetime import timedelta
 import pytest
 
 from rules import names
+from rules.facts.durations import BUCKETS, Durations
 from rules.facts.transaction_log import Cut, EndedTransaction, Outcome, TransactionLog
-from service.metrics.ended_transactions import BUCKETS, Durations, EndedTransactions
+from service.metrics.ended_transactions import EndedTransactions
 from tests.factories import NOON, at, ended
 
 START = EndedTransactions()

@@ -26,6 +26,7 @@ from rules.facts.member_memory import GroupHistory, MemberMemory, advance_member
 from rules.facts.memory import Memory, advance, merge_stored
 from rules.facts.partitions import Partitions
 from rules.facts.sequence_verdicts import SequenceReason
+from rules.facts.transaction_costs import CostMemory
 from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.facts.transaction_memory import TransactionMemory
 from service.storage.formats import members
@@ -159,6 +160,7 @@ def outliving(memory: Memory) -> Memory:
         memory,
         members=MemberMemory(groups=histories),
         transactions=TransactionMemory(outcomes=kept),
+        costs=CostMemory(),
         brokers=replace(memory.brokers, answered=frozenset()),
         replication=replace(
             memory.replication, first_seen_us=Column.absent(len(memory.partitions))

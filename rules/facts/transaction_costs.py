@@ -1,0 +1,218 @@
+"""Remembers what transactions cost in the last minutes: how many, how many markers, and how long those took.
+
+The counts come from the coordinators' log, which every round reads anyway. Beside them stand the end offsets at which
+counting began: what a partition's end has moved since, without its markers, is its records. Two blocks of five
+minutes follow each other, so that the window is between five and ten minutes long once Tidemark has run for
+ten. Nothing of it outlives the process.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Final
+
+from rules.facts.column import Column
+from rules.facts.durations import Durations
+from rules.facts.identity import BrokerId, TopicPartition
+from rules.facts.partitions import Partitions
+from rules.facts.snapshot import Snapshot
+from rules.facts.times import MICROSECOND
+from rules.facts.transaction_log import EndedTransaction
+
+BLOCK: Final = timedelta(minutes=5)
+MAX_IDS: Final = 4000  # transactional ids of one block; the transactions of further ones are summed
+# Of one transactional id: with all ids at their limits some 60 MiB. Whoever writes to more is counted, and how
+# many records its transactions have is not known.
+MAX_PARTITIONS: Final = 256
+SLOW: Final = timedelta(seconds=1)  # of markers; a bound of their histogram
+# Internal topics that a transaction marks: what else is written there is not its records.
+INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CountedTransactions:
+    """The transactions of one transactional id, or of several, that ended within a block."""
+
+    transactions: int = 0
+    markers: int = 0  # one per transaction and partition, internal topics too
+    record_markers: int = 0  # of these, on the partitions of records
+    partitions: frozenset[TopicPartition] | None = frozenset()  # of records; None: too many
+    marker_durations: Durations = field(default_factory=Durations)
+    coordinator: BrokerId | None = None  # of the last one
+    producer_id: int | None = None  # of the last one
+
+    def plus(self, other: CountedTransactions) -> CountedTransactions:
+        """Return the sum with later transactions."""
+        return CountedTransactions(
+            transactions=self.transactions + other.transactions,
+            markers=self.markers + other.markers,
+            record_markers=self.record_markers + other.record_markers,
+            partitions=_union(self.partitions, other.partitions),
+            marker_durations=self.marker_durations.plus(other.marker_durations),
+            coordinator=self.coordinator if other.coordinator is None else other.coordinator,
+            producer_id=self.producer_id if other.producer_id is None else other.producer_id,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorMarkers:
+    """How long the markers of one coordinator took, and which leaders the slow ones waited for."""
+
+    durations: Durations = field(default_factory=Durations)
+    # Slow transactions by the leaders of the partitions that they marked; one may count for several.
+    slow_by_leader: Mapping[BrokerId, int] = field(default_factory=dict)
+
+    def plus(self, other: CoordinatorMarkers) -> CoordinatorMarkers:
+        """Return the sum of both."""
+        return CoordinatorMarkers(
+            durations=self.durations.plus(other.durations),
+            slow_by_leader=Counter(self.slow_by_leader) + Counter(other.slow_by_leader),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CostBlock:
+    """What was counted since one round; times in microseconds since 1970-01-01 UTC, by our own clock."""
+
+    since_us: int
+    partitions: Partitions  # of that round
+    high_watermark: Column  # as it read them
+    by_id: Mapping[str, CountedTransactions] = field(default_factory=dict)
+    others: CountedTransactions = field(default_factory=CountedTransactions)
+    markers_on: Mapping[TopicPartition, int] = field(default_factory=dict)
+    by_coordinator: Mapping[BrokerId, CoordinatorMarkers] = field(default_factory=dict)
+    is_whole: bool = True  # False: a round could not read all that ended
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostMemory:
+    """The blocks of one cluster id, the earlier one first; none before the first round."""
+
+    blocks: tuple[CostBlock, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that ended was read."""
+        return all(block.is_whole for block in self.blocks)
+
+    def with_times(self, change: Callable[[int], int]) -> CostMemory:
+        """Return it with its times changed."""
+        return CostMemory(
+            blocks=tuple(replace(block, since_us=change(block.since_us)) for block in self.blocks)
+        )
+
+
+def advance_costs(snapshot: Snapshot, now_us: int, before: CostMemory) -> CostMemory:
+    """Return the memory one round later: what ended counts for the block that ends with this round."""
+    *earlier, current = before.blocks or (_begin(snapshot, now_us),)
+    if before.blocks:
+        current = _count(current, snapshot)
+    if (now_us - current.since_us) * MICROSECOND < BLOCK:
+        return CostMemory(blocks=(*earlier, current))
+    return CostMemory(blocks=(current, _begin(snapshot, now_us)))
+
+
+def _begin(snapshot: Snapshot, now_us: int) -> CostBlock:
+    return CostBlock(
+        since_us=now_us,
+        partitions=snapshot.partitions,
+        high_watermark=snapshot.offsets.high_watermark,
+    )
+
+
+def _count(block: CostBlock, snapshot: Snapshot) -> CostBlock:
+    log = snapshot.transaction_log
+    is_whole = block.is_whole and log.is_read and log.is_whole
+    if not log.ended:
+        return block if is_whole == block.is_whole else replace(block, is_whole=is_whole)
+    by_id, others = _count_ids(block, log.ended)
+    markers_on = Counter(block.markers_on)
+    markers_on.update(name for ended in log.ended for name in ended.partitions)
+    return replace(
+        block,
+        by_id=by_id,
+        others=others,
+        markers_on=dict(markers_on),
+        by_coordinator=_count_coordinators(block, snapshot),
+        is_whole=is_whole,
+    )
+
+
+def _count_ids(
+    block: CostBlock, ended: Iterable[EndedTransaction]
+) -> tuple[dict[str, CountedTransactions], CountedTransactions]:
+    """Return the counts by transactional id, and of the ids beyond the limit."""
+    grouped: dict[str, list[EndedTransaction]] = {}
+    for transaction in ended:
+        grouped.setdefault(transaction.transactional_id, []).append(transaction)
+    by_id, others = dict(block.by_id), block.others
+    for name, transactions in grouped.items():
+        more = _count_transactions(transactions)
+        if name in by_id or len(by_id) < MAX_IDS:
+            by_id[name] = by_id[name].plus(more) if name in by_id else more
+        else:
+            others = others.plus(replace(more, partitions=None))
+    return by_id, others
+
+
+def _count_transactions(transactions: list[EndedTransaction]) -> CountedTransactions:
+    """Count transactions of one id, the last one last."""
+    names = frozenset[TopicPartition]().union(*(ended.partitions for ended in transactions))
+    of_records = frozenset(name for name in names if name.topic not in INTERNAL)
+    return CountedTransactions(
+        transactions=len(transactions),
+        markers=sum(len(ended.partitions) for ended in transactions),
+        record_markers=sum(len(ended.partitions & of_records) for ended in transactions),
+        partitions=_union(frozenset(), of_records),
+        marker_durations=Durations().with_more(_marker_durations(transactions)),
+        coordinator=transactions[-1].coordinator,
+        producer_id=transactions[-1].producer_id,
+    )
+
+
+def _union(
+    names: frozenset[TopicPartition] | None, more: frozenset[TopicPartition] | None
+) -> frozenset[TopicPartition] | None:
+    """Return all names, None where they are too many; the same set where nothing is added."""
+    if names is None or more is None:
+        return None
+    union = names if more <= names else names | more
+    return union if len(union) <= MAX_PARTITIONS else None
+
+
+def _marker_durations(transactions: Iterable[EndedTransaction]) -> Iterator[timedelta]:
+    """Yield how long markers took, where decision and end were read in this order of their clocks."""
+    durations = (ended.marker_duration for ended in transactions)
+    return (took for took in durations if took is not None and took >= timedelta(0))
+
+
+def _count_coordinators(block: CostBlock, snapshot: Snapshot) -> dict[BrokerId, CoordinatorMarkers]:
+    grouped: dict[BrokerId, list[EndedTransaction]] = {}
+    for ended in snapshot.transaction_log.ended:
+        if ended.coordinator is not None:
+            grouped.setdefault(ended.coordinator, []).append(ended)
+    counted = dict(block.by_coordinator)
+    for coordinator, transactions in grouped.items():
+        more = CoordinatorMarkers(
+            durations=Durations().with_more(_marker_durations(transactions)),
+            slow_by_leader=_count_slow(transactions, snapshot.partitions),
+        )
+        counted[coordinator] = counted.get(coordinator, CoordinatorMarkers()).plus(more)
+    return counted
+
+
+def _count_slow(
+    transactions: Iterable[EndedTransaction], partitions: Partitions
+) -> Counter[BrokerId]:
+    """Count the transactions whose markers were slow, by the leaders of their partitions."""
+    counted = Counter[BrokerId]()
+    for ended in transactions:
+        took = ended.marker_duration
+        if took is not None and took > SLOW:
+            rows = (partitions.index.row(name.topic, name.partition) for name in ended.partitions)
+            leaders = {partitions.leader[row] for row in rows if row is not None}
+            counted.update(BrokerId(leader) for leader in leaders if leader is not None)
+    return counted

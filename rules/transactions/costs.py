@@ -1,0 +1,218 @@
+"""What transactions cost in the last minutes, by transactional id and by coordinator.
+
+The records of a partition are what its high watermark has moved, without the markers that were written there. Several
+transactional ids may write to one partition: then its records are known and whose they are is not. Such an id gets a
+share by its markers, which is a mean over all of them, and an upper bound, which are all of these records.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import reduce
+from typing import Final
+
+from rules.facts.column import Column
+from rules.facts.identity import BrokerId, TopicPartition
+from rules.facts.last_observation import microseconds
+from rules.facts.matching import matching_rows
+from rules.facts.snapshot import Snapshot
+from rules.facts.times import MICROSECOND
+from rules.facts.transaction_costs import CoordinatorMarkers, CostMemory, CountedTransactions
+from rules.view import View
+
+# Of a transaction, at least: its partitions, the decision, the end.
+STATE_RECORDS: Final = 3
+ENOUGH_IDS: Final = 100  # of all coordinators, before their share is judged
+UNEVEN: Final = 2  # times the mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionCost:
+    """The transactions of one transactional id within the window."""
+
+    transactional_id: str
+    counted: CountedTransactions
+    records: float | None  # its own, or its share of shared partitions; None: an end was not read
+    records_at_most: int | None  # all records of its partitions
+    is_shared: bool  # whether further transactional ids ended transactions on its partitions
+
+    @property
+    def records_per_transaction(self) -> float | None:
+        """Return the mean; exact where no other transactional id writes to its partitions."""
+        return None if self.records is None else self.records / self.counted.transactions
+
+    @property
+    def markers_per_transaction(self) -> float:
+        """Return how many partitions a transaction marks, the offsets of groups too."""
+        return self.counted.markers / self.counted.transactions
+
+    @property
+    def marker_share(self) -> float | None:
+        """Return how much of the offsets that it used are markers, 0 to 1."""
+        written = None if self.records is None else self.records + self.counted.record_markers
+        return self.counted.record_markers / written if written else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorCost:
+    """The transactions of one coordinator within the window."""
+
+    coordinator: BrokerId
+    transactional_ids: int  # that ended a transaction there, as far as ids are counted one by one
+    markers: CoordinatorMarkers
+
+    @property
+    def transactions(self) -> int:
+        """Return how many ended whose decision was read."""
+        return self.markers.durations.number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """What the transactions of a cluster cost within the window."""
+
+    window: timedelta = timedelta(0)
+    is_whole: bool = True  # False: not all that ended was read
+    ids: Sequence[TransactionCost] = ()  # by name
+    others: CountedTransactions = field(default_factory=CountedTransactions)
+    coordinators: Sequence[CoordinatorCost] = ()  # by broker id
+
+    @property
+    def seconds(self) -> float:
+        """Return the length of the window."""
+        return self.window.total_seconds()
+
+    def per_second(self, number: float) -> float | None:
+        """Return a number of the window per second, None before there is a window."""
+        return number / self.seconds if self.seconds else None
+
+
+def window_of(memory: CostMemory, now_us: int) -> timedelta:
+    """Return since when transactions have been counted."""
+    if not memory.blocks:
+        return timedelta(0)
+    return max(now_us - memory.blocks[0].since_us, 0) * MICROSECOND
+
+
+def moved_ends(memory: CostMemory, snapshot: Snapshot) -> Column:
+    """Return by row how many offsets were added within the window; absent where an end was not read.
+
+    A high watermark that moved back lost records or is of another log: that is no number of records.
+    """
+    if not memory.blocks:
+        return Column.absent(len(snapshot.partitions))
+    first = memory.blocks[0]
+    rows = matching_rows(snapshot.partitions, first.partitions, needs_id=False)
+    moved = snapshot.offsets.high_watermark - first.high_watermark.take(rows)
+    return moved.where(moved.values >= 0)
+
+
+def costs_of(view: View) -> Costs:
+    """Return the costs of a round."""
+    memory = view.memory.costs
+    blocks = memory.blocks
+    by_id = _summed(block.by_id for block in blocks)
+    places = _Places(
+        ends=moved_ends(memory, view.snapshot),
+        snapshot=view.snapshot,
+        markers=sum((Counter(block.markers_on) for block in blocks), Counter[TopicPartition]()),
+    )
+    return Costs(
+        window=window_of(memory, microseconds(view.now)),
+        is_whole=memory.is_whole,
+        ids=[places.cost_of(name, by_id[name]) for name in sorted(by_id)],
+        others=reduce(
+            CountedTransactions.plus, (block.others for block in blocks), CountedTransactions()
+        ),
+        coordinators=coordinator_costs(view),
+    )
+
+
+def _summed(
+    blocks: Iterable[Mapping[str, CountedTransactions]],
+) -> dict[str, CountedTransactions]:
+    counted: dict[str, CountedTransactions] = {}
+    for block in blocks:
+        for name, more in block.items():
+            counted[name] = counted[name].plus(more) if name in counted else more
+    return counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Places:
+    """What is known of the partitions that transactions wrote to."""
+
+    ends: Column
+    snapshot: Snapshot
+    markers: Mapping[TopicPartition, int]  # 0 where there was none
+
+    def cost_of(self, name: str, counted: CountedTransactions) -> TransactionCost:
+        """Return the cost of one transactional id."""
+        records = self._records_of(counted)
+        markers = sum(self.markers[place] for place in counted.partitions or ())
+        share = counted.record_markers / markers if markers else 0.0
+        return TransactionCost(
+            transactional_id=name,
+            counted=counted,
+            records=None if records is None else records * share,
+            records_at_most=records,
+            is_shared=markers > counted.record_markers,
+        )
+
+    def _records_of(self, counted: CountedTransactions) -> int | None:
+        """Return all records of its partitions; None where the end of one was not read, or does not fit."""
+        if not counted.partitions:
+            return None
+        records, index = 0, self.snapshot.partitions.index
+        for place in counted.partitions:
+            row = index.row(place.topic, place.partition)
+            moved = None if row is None else self.ends[row]
+            if moved is None or moved < self.markers[place]:
+                return None
+            records += moved - self.markers[place]
+        return records
+
+
+def coordinator_costs(view: View) -> list[CoordinatorCost]:
+    """Return the costs of every broker that is registered, or was a coordinator within the window."""
+    blocks = view.memory.costs.blocks
+    latest = {
+        name: counted.coordinator for block in blocks for name, counted in block.by_id.items()
+    }
+    ids = Counter(latest.values())
+    brokers = {broker for block in blocks for broker in block.by_coordinator}
+    brokers |= {broker.broker_id for broker in view.snapshot.brokers}
+    return [
+        CoordinatorCost(
+            coordinator=broker,
+            transactional_ids=ids[broker],
+            markers=reduce(
+                CoordinatorMarkers.plus,
+                (
+                    block.by_coordinator[broker]
+                    for block in blocks
+                    if broker in block.by_coordinator
+                ),
+                CoordinatorMarkers(),
+            ),
+        )
+        for broker in sorted(brokers)
+    ]
+
+
+def uneven_coordinators(costs: Costs) -> frozenset[BrokerId]:
+    """Return the coordinators with twice as many transactional ids as the mean of all brokers.
+
+    Ids are spread by a hash over the partitions of `__transaction_state`, and these over brokers: below a hundred ids
+    twice the mean is chance.
+    """
+    total = sum(each.transactional_ids for each in costs.coordinators)
+    if total < ENOUGH_IDS:
+        return frozenset()
+    limit = UNEVEN * total / len(costs.coordinators)
+    return frozenset(
+        each.coordinator for each in costs.coordinators if each.transactional_ids >= limit
+    )

@@ -1,0 +1,59 @@
+"""Rounds of a cluster whose transactions cost something: what was written, and what ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from rules.facts.identity import BrokerId, TopicPartition
+from rules.facts.transaction_log import EndedTransaction, TransactionLog
+from rules.view import View
+from tests.factories import at, broker, ended, offsets, partitions, snapshot
+from tests.unit.rules.catalogue.judging import view_of
+
+MINUTE: Final = 60.0
+TOPICS: Final = {"orders": 3, "__consumer_offsets": 1}
+PLACES: Final = tuple(TopicPartition("orders", number) for number in range(3))
+GROUPS: Final = TopicPartition("__consumer_offsets", 0)
+
+
+def transactions_of(
+    transactional_id: str = "payments",
+    number: int = 1,
+    *,
+    on: Iterable[TopicPartition] = PLACES[:1],
+    took: float = 0.005,
+    coordinator: int = 2,
+) -> Sequence[EndedTransaction]:
+    """Return transactions that marked these partitions, `took` seconds after the decision."""
+    one = ended(
+        transactional_id=transactional_id,
+        decided_at=at(-took),
+        partitions=frozenset(on),
+        coordinator=BrokerId(coordinator),
+    )
+    return [one] * number
+
+
+def observed(
+    ends: Sequence[int | None] = (0, 0, 0, 0),
+    *transactions: Sequence[EndedTransaction],
+    is_whole: bool = True,
+) -> dict[str, Any]:
+    """Return a round that read these high watermarks of TOPICS, and that these transactions ended."""
+    together = tuple(one for each in transactions for one in each)
+    return {
+        "brokers": (broker(1), broker(2), broker(3)),
+        "partitions": partitions(TOPICS),
+        "offsets": offsets(4, high_watermark=ends, log_end_offset=ends, last_stable_offset=ends),
+        "transaction_log": TransactionLog(is_read=True, ended=together, is_whole=is_whole),
+    }
+
+
+def play(*rounds: dict[str, Any], seconds: float = MINUTE) -> View:
+    """Return the view of the last of these rounds."""
+    step = timedelta(seconds=seconds)
+    return view_of([
+        snapshot(**{"taken_at": at(0) + number * step, **each}) for number, each in enumerate(rounds)
+    ])  # fmt: skip

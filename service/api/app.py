@@ -45,6 +45,7 @@ from service.api.silences.routes import silences_router
 from service.api.status.health import health_routes
 from service.api.status.metrics import metrics_routes
 from service.api.status.status import status_router
+from service.api.transactions.costs import costs_router
 from service.api.transactions.fencing import fencing_router
 from service.api.transactions.routes import transactions_router
 from service.runtime.events import Event
@@ -98,6 +99,7 @@ def _api(sources: Sources) -> APIRouter:
         partitions_router(sources),
         transactions_router(sources),
         fencing_router(sources),
+        costs_router(sources),
         losses_router(sources, open_list),
         sequences_router(sources),
         record_errors_router(sources),

@@ -42,6 +42,7 @@ OF_SERVER: Final = frozenset(
         ("sequence", "show"),
         ("silences", "ls"),
         ("silences", "show"),
+        ("tx", "cost"),
     }
 )  # they query the service, and only read
 OF_CLUSTER: Final = frozenset(

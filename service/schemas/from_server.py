@@ -28,6 +28,7 @@ from service.views.application_errors import LoggedError
 from service.views.change_events import ChangeEventRow
 from service.views.sequences import SequenceEvent
 from service.views.suspicions import SuspicionRow
+from service.views.transaction_costs import CostWindow, TransactionalIdCost
 
 _RUNS: Final = listed("runs", BaselineRun)
 _SERIES: Final = listed("series", Baseline, at=datetime, run=BaselineRun)
@@ -103,4 +104,5 @@ FROM_SERVER: Final[Mapping[str, Form]] = {
     "silences ls": listed("silences", Silence),
     "silences show": SilenceDetail,
     "status": _OVERVIEW,
+    "tx cost": compose("List", listed("transactional_ids", TransactionalIdCost), CostWindow),
 }

@@ -1,6 +1,6 @@
 """`tidemark tx`: which producers have transactions open, which groups they block, and what to do.
 
-It queries the cluster, never the database. Only click is imported at the top: the help answers at once.
+It queries the cluster, never the database, but for what needs minutes of rounds (`cost`). Only click is imported at the top: the help answers at once.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import click
 
 from rules.transactions.classes import TransactionClass
 from service.cli.options.kafka_options import kafka_options, open_reader
-from service.cli.server.server_options import client_of, optional_server_options
+from service.cli.server import listing
+from service.cli.server.server_options import client_of, optional_server_options, server_options
 from service.cli.terminal.answer import print_answer
 from service.cli.terminal.formats import output_option
 from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex, TransactionalId
@@ -32,6 +33,7 @@ def command() -> None:
       tidemark tx ls --bootstrap-servers broker-1:9092
       tidemark tx show payments-7 --bootstrap-servers broker-1:9092
       tidemark tx hanging --bootstrap-servers broker-1:9092
+      tidemark tx cost
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
 
 
@@ -162,3 +164,38 @@ def hanging(**options: Any) -> int:
     parts = proof.render(conclusion, is_secured=is_secured)
     print_answer(proof.document(conclusion), parts, options)
     return conclusion.exit_code
+
+
+@command.command()
+@click.option(
+    "--transactional-id", metavar="ID", help="Only this transactional id; * matches any text."
+)
+@click.option(
+    "--coordinator", type=click.IntRange(min=0), metavar="BROKER",
+    help="Only ids of this coordinator, by its broker id.",
+)  # fmt: skip
+@listing.limit_option
+@server_options
+def cost(**options: Any) -> int:
+    """Show what transactions cost: how many, how small, and how long their markers take.
+
+    Queries a running `tidemark serve` that reads `__transaction_state`; its window is the last five to
+    ten minutes. docs/transaction-cost.md has the thresholds and the settings to change.
+
+    \b
+    records each      mean; shared: of all ids that write to the same partitions
+    share of markers  of the offsets that its transactions use
+    log records/s     written to __transaction_state, three per transaction at least
+    marker mean, p99  from the coordinator's decision to the last marker
+
+    Exits with 1 if not all transactions could be read.
+
+    \b
+    Examples:
+      tidemark tx cost
+      tidemark tx cost --transactional-id 'billing-*'
+      tidemark tx cost -o json | jq '.coordinators[] | {coordinator, transactional_ids}'
+    """  # noqa: D301 - see above
+    from service.cli.tx import costs  # noqa: PLC0415 - keeps `--help` fast
+
+    return costs.show(options)

@@ -22,6 +22,7 @@ PANELS: Final[Mapping[str, tuple[Uid, int]]] = {
     "consumer_partitions_unowned": (Uid.GROUPS, 10),
     "controller_absent": (Uid.REPLICATION, 12),
     "controller_moves_often": (Uid.REPLICATION, 12),
+    "coordinator_slow": (Uid.TRANSACTIONS, 23),
     "duplicates_possible": (Uid.LOSSES, 21),
     "high_watermark_stuck": (Uid.REPLICATION, 13),
     "lag_objective_burning": (Uid.GROUPS, 10),
@@ -29,6 +30,7 @@ PANELS: Final[Mapping[str, tuple[Uid, int]]] = {
     "observation_stale": (Uid.TIDEMARK, 40),
     "open_span_unusual": (Uid.USUAL, 14),
     "partition_offline": (Uid.REPLICATION, 10),
+    "partition_skewed": (Uid.PIPELINE, 11),
     "partition_under_min_isr": (Uid.REPLICATION, 21),
     "partition_under_replicated": (Uid.REPLICATION, 10),
     "produce_rate_unusual": (Uid.USUAL, 13),
@@ -46,6 +48,7 @@ PANELS: Final[Mapping[str, tuple[Uid, int]]] = {
     "transaction_hanging": (Uid.TRANSACTIONS, 30),
     "transaction_marker_stuck": (Uid.TRANSACTIONS, 23),
     "transaction_overdue": (Uid.TRANSACTIONS, 11),
+    "transaction_too_small": (Uid.TRANSACTIONS, 20),
     "unclean_leader_election": (Uid.LOSSES, 12),
     "unreplicated_records_lost": (Uid.LOSSES, 20),
 }
@@ -53,6 +56,7 @@ PANELS: Final[Mapping[str, tuple[Uid, int]]] = {
 VARIABLES: Final[Mapping[Uid, tuple[str, ...]]] = {
     Uid.GROUPS: ("cluster", "topic", "group"),
     Uid.LOSSES: ("cluster", "topic"),
+    Uid.PIPELINE: ("cluster", "topic"),
     Uid.REPLICATION: ("cluster", "topic"),
     Uid.TIDEMARK: ("cluster",),
     Uid.TRANSACTIONS: ("cluster",),

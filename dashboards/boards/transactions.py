@@ -48,6 +48,7 @@ TRANSACTION_RULES: Final = (
     "transaction_overdue",
     "transaction_marker_stuck",
     "transaction_abort_ratio_high",
+    "transaction_too_small",
     "last_stable_offset_stuck",
     "read_committed_consumers_blocked",
     "producer_fenced",

@@ -176,9 +176,14 @@ NEEDED: Final = (
         resource=ResourceType.TOPIC,
         name=_TRANSACTION_STATE,
         requests=("Fetch",),
-        without="durations, commits, aborts and fenced producers are not known, with a gap; "
+        without="durations, commits, aborts, costs and fenced producers are not known, with a gap; "
         "`kafka.transaction_log = false` does without",
-        rules=("producer_fenced", "transaction_abort_ratio_high"),
+        rules=(
+            "producer_fenced",
+            "transaction_abort_ratio_high",
+            "coordinator_slow",
+            "transaction_too_small",
+        ),
     ),
 )
 

@@ -39,7 +39,8 @@ def next_steps(alert: Row, server: str) -> Sequence[str]:
     at = options_to(server)
     whole = f"tidemark collect --once -o table {BROKERS}"
     general = whole if alert.get("rule") in OF_BROKERS else f"tidemark status{at}"
-    queries = list(_list_queries(alert, at, options_to_also(server))) or [general]
+    queries = [*_cost_queries(alert, at)]
+    queries = queries or list(_list_queries(alert, at, options_to_also(server))) or [general]
     return [*_repair(alert), *queries, *_list_actions(alert, at)]
 
 
@@ -52,6 +53,18 @@ def _repair(alert: Row) -> Iterator[str]:
     repair = (alert.get("evidence") or {}).get("repair")
     if isinstance(repair, str) and alert.get("state") != "resolved":
         yield repair
+
+
+def _cost_queries(alert: Row, at: str) -> Iterator[str]:
+    """Yield what shows the cost of transactions, or the partitions of a skewed topic."""
+    rule, labels = alert.get("rule"), alert.get("labels") or {}
+    transaction, topic = _transaction(labels), labels.get("topic")
+    if rule == "transaction_too_small" and transaction:
+        yield f"tidemark tx cost --transactional-id {shlex.quote(transaction)}{at}"
+    elif rule == "coordinator_slow":
+        yield f"tidemark tx cost{at}"
+    elif rule == "partition_skewed" and topic:
+        yield f"tidemark collect --once --topics {_pattern(topic)} -o table {BROKERS}"
 
 
 def _list_queries(alert: Row, at: str, also: str) -> Iterator[str]:

@@ -30,6 +30,7 @@ ON_FINDINGS: Final[Mapping[str, tuple[str, str, str]]] = {
     "consumer_group_rebalancing": ("15m45s", "16m", "warning"),
     "broker_silent": ("45s", "1m", "warning"),
     "controller_moves_often": ("45s", "1m", "warning"),
+    "coordinator_slow": ("15m45s", "16m", "warning"),
     "partition_under_replicated": ("45s", "1m", "warning"),
     "consumer_group_rewound": ("45s", "1m", "warning"),
     "consumer_partitions_unowned": ("5m45s", "6m", "warning"),

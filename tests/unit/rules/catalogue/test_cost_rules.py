@@ -1,0 +1,389 @@
+"""Case tables of the rules about what is written: small transactions, slow coordinators, skewed partitions.
+
+To add a case, say in one sentence why it is so. Changing an old one needs an argument.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+
+from rules.catalogue import coordinator_slow, partition_skewed, transaction_too_small
+from rules.facts.transaction_log import TransactionLog
+from rules.judgement import Finding
+from rules.verdict import Severity, Verdict
+from tests.factories import offsets, partitions
+from tests.unit.rules.catalogue.judging import Judge
+from tests.unit.rules.transactions.cost_rounds import (
+    GROUPS,
+    MINUTE,
+    PLACES,
+    observed,
+    play,
+    transactions_of,
+)
+
+OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
+START: Final = observed()
+PER_MINUTE: Final = 1200  # transactions: 20 per second
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One line of a rule's specification; a minute lies between two rounds by default."""
+
+    id: str
+    because: str
+    rounds: tuple[dict[str, Any], ...]
+    seconds: float = MINUTE
+    verdict: Verdict
+    reason: str
+
+
+def written(records: int, transactions: int = PER_MINUTE, **log: Any) -> dict[str, Any]:
+    """Return a round after so many records and transactions on one partition."""
+    ends = (records + transactions, 0, 0, 0)
+    return observed(ends, transactions_of(number=transactions), **log)
+
+
+TWO_IDS: Final = (transactions_of("payments", PER_MINUTE), transactions_of("refunds", PER_MINUTE))
+UNREAD: Final = observed() | {"transaction_log": TransactionLog.unread()}
+
+TOO_SMALL = [
+    Case(
+        id="each-record",
+        because="each transaction holds one record, and there are twenty per second",
+        rounds=(START, written(PER_MINUTE)),
+        verdict=BREACH,
+        reason="too_small",
+    ),
+    Case(
+        id="nine-records",
+        because="fewer than ten",
+        rounds=(START, written(10 * PER_MINUTE - 1)),
+        verdict=BREACH,
+        reason="too_small",
+    ),
+    Case(
+        id="ten-records",
+        because="the markers and the records of the log are less than a third of it",
+        rounds=(START, written(10 * PER_MINUTE)),
+        verdict=OK,
+        reason="large_enough",
+    ),
+    Case(
+        id="kafka-streams",
+        because="a thread of exactly_once_v2 commits ten times a second by default, whatever there is",
+        rounds=(START, written(600, 600)),
+        verdict=OK,
+        reason="few_transactions",
+    ),
+    Case(
+        id="just-begun",
+        because="half a minute is a burst as well as a habit",
+        rounds=(START, written(PER_MINUTE)),
+        seconds=30,
+        verdict=UNKNOWN,
+        reason="observed_briefly",
+    ),
+    Case(
+        id="stopped",
+        because="what was small for a minute and stopped costs nothing more",
+        rounds=(START, written(PER_MINUTE), written(PER_MINUTE, 0)),
+        verdict=OK,
+        reason="few_transactions",
+    ),
+    Case(
+        id="offsets-of-groups",
+        because="the commits of groups on the same partition are no records of the producer",
+        rounds=(
+            START,
+            observed(
+                (2 * PER_MINUTE, 0, 0, 99_999),
+                transactions_of(number=PER_MINUTE, on=(PLACES[0], GROUPS)),
+            ),
+        ),
+        verdict=BREACH,
+        reason="too_small",
+    ),
+    Case(
+        id="shared",
+        because="five records on average, of which the other id may have written all ten",
+        rounds=(START, observed((12 * PER_MINUTE, 0, 0, 0), *TWO_IDS)),
+        verdict=UNKNOWN,
+        reason="partitions_shared",
+    ),
+    Case(
+        id="shared-and-small-at-most",
+        because="if all records of both were its own, its transactions would still be small",
+        rounds=(START, observed((4 * PER_MINUTE, 0, 0, 0), *TWO_IDS)),
+        verdict=BREACH,
+        reason="too_small",
+    ),
+    Case(
+        id="shared-and-large",
+        because="ten records each on average",
+        rounds=(START, observed((22 * PER_MINUTE, 0, 0, 0), *TWO_IDS)),
+        verdict=OK,
+        reason="large_enough",
+    ),
+    Case(
+        id="leader-away",
+        because="without the end of its partition nobody knows how many records there are",
+        rounds=(START, observed((None, 0, 0, 0), transactions_of(number=PER_MINUTE))),
+        verdict=UNKNOWN,
+        reason="ends_not_seen",
+    ),
+    Case(
+        id="read-in-part",
+        because="there may have been more transactions than were read",
+        rounds=(START, written(600, 600, is_whole=False)),
+        verdict=UNKNOWN,
+        reason="log_read_in_part",
+    ),
+    Case(
+        id="read-in-part-and-small",
+        because="transactions that were not read would only make the others smaller",
+        rounds=(START, written(PER_MINUTE, is_whole=False)),
+        verdict=BREACH,
+        reason="too_small",
+    ),
+    Case(
+        id="not-read",
+        because="without READ on the log nothing is known of transactions",
+        rounds=(START, UNREAD),
+        verdict=UNKNOWN,
+        reason="log_not_read",
+    ),
+]
+
+
+def of_first(judge: Judge, case: Case, **labels: str) -> Finding:
+    """Judge a case's last round and return the finding of the subject with these labels, or the first."""
+    judgement = judge(play(*case.rounds, seconds=case.seconds))
+    if not labels or judgement.subjects.labels(0) == {"cluster": "default"}:
+        return judgement.finding(0)
+    [place] = judgement.subjects.find([{"cluster": "default", **labels}])
+    assert place is not None
+    return judgement.finding(place)
+
+
+@pytest.mark.parametrize("case", TOO_SMALL, ids=lambda case: case.id)
+def test_transaction_too_small(case: Case) -> None:
+    said = of_first(transaction_too_small.judge, case)
+    assert (said.verdict, said.reason) == (case.verdict, case.reason), case.because
+
+
+def test_small_transactions_are_told_in_numbers_and_never_page() -> None:
+    said = of_first(transaction_too_small.judge, TOO_SMALL[0])
+    assert said.severity is Severity.INFO
+    assert said.labels == {"cluster": "default", "transactional_id": "payments"}
+    assert said.evidence == {
+        "transactions": 1200,
+        "records_at_most": 1200,
+        "window_ms": 60_000,
+        "transactions_per_second": 20,
+        "records_per_transaction": 1,
+        "markers_per_second": 20,
+        "state_records_per_second": 60,
+        "marker_share_percent": 50,
+        "is_shared": False,
+        "coordinator": 2,
+        "producer_id": 7,
+    }
+
+
+def marked(quick: int, slow: int, **log: Any) -> dict[str, Any]:
+    """Return a round with transactions of broker 2 whose markers took 5 ms, and with slow ones."""
+    return observed(
+        (0, 0, 0, 0),
+        transactions_of(number=quick),
+        transactions_of("slow", slow, took=1.001, on=PLACES[1:2]),
+        **log,
+    )
+
+
+SLOW = [
+    Case(
+        id="quick",
+        because="markers take milliseconds",
+        rounds=(START, marked(1000, 0)),
+        verdict=OK,
+        reason="markers_quick",
+    ),
+    Case(
+        id="a-failover",
+        because="one of each hundred transactions may wait for a new leader",
+        rounds=(START, marked(991, 9)),
+        verdict=OK,
+        reason="markers_quick",
+    ),
+    Case(
+        id="one-in-a-hundred",
+        because="one in a hundred is the 99th percentile",
+        rounds=(START, marked(990, 10)),
+        verdict=BREACH,
+        reason="markers_slow",
+    ),
+    Case(
+        id="few",
+        because="one of less than two hundred says nothing about a hundredth",
+        rounds=(START, marked(100, 99)),
+        verdict=OK,
+        reason="too_few",
+    ),
+    Case(
+        id="few-were-read",
+        because="there may have been more than were read",
+        rounds=(START, marked(100, 99, is_whole=False)),
+        verdict=UNKNOWN,
+        reason="log_read_in_part",
+    ),
+    Case(
+        id="read-in-part",
+        because="what was read suffices",
+        rounds=(START, marked(990, 10, is_whole=False)),
+        verdict=BREACH,
+        reason="markers_slow",
+    ),
+    Case(
+        id="not-read",
+        because="without READ on the log nothing is known of markers",
+        rounds=(START, UNREAD),
+        verdict=UNKNOWN,
+        reason="log_not_read",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", SLOW, ids=lambda case: case.id)
+def test_coordinator_slow(case: Case) -> None:
+    said = of_first(coordinator_slow.judge, case, broker="2")
+    assert (said.verdict, said.reason) == (case.verdict, case.reason), case.because
+
+
+def test_a_slow_coordinator_is_told_with_the_leaders_that_it_waited_for() -> None:
+    said = of_first(coordinator_slow.judge, SLOW[2], broker="2")
+    assert said.severity is Severity.WARNING
+    assert said.evidence == {
+        "transactions": 1000,
+        "slow_transactions": 10,
+        "window_ms": 60_000,
+        "half_took_at_most_ms": 5,
+        "p99_at_most_ms": 5,
+        "transactional_ids": 2,
+        "slow_leaders": [{"broker": 1, "slow_transactions": 10}],
+    }
+
+
+def ends(*values: int | None) -> dict[str, Any]:
+    return observed((*values, 0))
+
+
+SKEWED = [
+    Case(
+        id="even",
+        because="a factor of two is ordinary",
+        rounds=(START, ends(2000, 2000, 4000)),
+        verdict=OK,
+        reason="even",
+    ),
+    Case(
+        id="ten-times",
+        because="one partition took ten times as much as half of them",
+        rounds=(START, ends(1000, 900, 10_000)),
+        verdict=BREACH,
+        reason="skewed",
+    ),
+    Case(
+        id="less-than-ten-times",
+        because="it took a little less",
+        rounds=(START, ends(1000, 900, 9999)),
+        verdict=OK,
+        reason="even",
+    ),
+    Case(
+        id="one-key",
+        because="all records have one key, and the other partitions nothing",
+        rounds=(START, ends(0, 6000, 0)),
+        verdict=BREACH,
+        reason="skewed",
+    ),
+    Case(
+        id="few-records",
+        because="less than a hundred offsets per second are read by anybody",
+        rounds=(START, ends(0, 5999, 0)),
+        verdict=OK,
+        reason="few_records",
+    ),
+    Case(
+        id="a-burst",
+        because="half a minute of one key is over soon",
+        rounds=(START, ends(0, 6000, 0)),
+        seconds=30,
+        verdict=UNKNOWN,
+        reason="observed_briefly",
+    ),
+    Case(
+        id="leader-away",
+        because="a partition that was not seen may have taken as much",
+        rounds=(START, ends(None, 6000, 0)),
+        verdict=UNKNOWN,
+        reason="ends_not_seen",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", SKEWED, ids=lambda case: case.id)
+def test_partition_skewed(case: Case) -> None:
+    said = of_first(partition_skewed.judge, case, topic="orders")
+    assert (said.verdict, said.reason) == (case.verdict, case.reason), case.because
+
+
+def test_a_skewed_topic_is_told_with_its_busiest_partition() -> None:
+    said = of_first(partition_skewed.judge, SKEWED[1])
+    assert said.severity is Severity.INFO
+    assert said.labels == {"cluster": "default", "topic": "orders"}
+    assert said.evidence == {
+        "offsets": 11_900,
+        "busiest_partition": 2,
+        "busiest_offsets": 10_000,
+        "median_offsets": 1000,
+        "partitions": 3,
+        "window_ms": 60_000,
+    }
+
+
+def of_topics(counts: dict[str, int], *ends: int) -> dict[str, Any]:
+    """Return a round of these topics, which read these high watermarks."""
+    columns = dict.fromkeys(("high_watermark", "log_end_offset", "last_stable_offset"), ends)
+    return {"partitions": partitions(counts), "offsets": offsets(len(ends), **columns)}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param({"orders": 2}, {"orders": 2}, id="two-partitions"),
+        pytest.param({"__consumer_offsets": 3}, {"__consumer_offsets": 3}, id="internal"),
+        pytest.param({"other": 3}, {"orders": 3}, id="made-within-the-window"),
+    ],
+)
+def test_topics_that_are_not_judged(before: dict[str, int], after: dict[str, int]) -> None:
+    first = of_topics(before, *[0] * sum(before.values()))
+    later = of_topics(after, 60_000, *[0] * (sum(after.values()) - 1))
+    assert not len(partition_skewed.judge(play(first, later)).subjects)
+
+
+def test_the_first_round_judges_no_skew_and_ends_no_alert() -> None:
+    assert not len(partition_skewed.judge(play(START)).subjects)
+
+
+def test_each_topic_is_judged_by_its_own_partitions() -> None:
+    counts = {"even": 4, "__consumer_offsets": 1, "hot": 3, "small": 2}
+    later = of_topics(counts, 2000, 2000, 2000, 3000, 99_999, 5, 6, 60_000, 9, 99_999)
+    judgement = partition_skewed.judge(play(of_topics(counts, *[0] * 10), later))
+    assert [judgement.finding(place).reason for place in range(2)] == ["even", "skewed"]
+    assert judgement.finding(1).evidence["busiest_partition"] == 2
+    assert len(judgement.subjects) == 2

@@ -22,7 +22,7 @@ PANELS: Final[Mapping[str, tuple[Uid, int]]] = {
     "consumer_partitions_unowned": (Uid.GROUPS, 10),
     "controller_absent": (Uid.REPLICATION, 12),
     "controller_moves_often": (Uid.REPLICATION, 12),
-    "coordinator_slow": (Uid.TRANSACTIONS, 23),
+    "coordinator_slow": (Uid.TRANSACTIONS, 25),
     "duplicates_possible": (Uid.LOSSES, 21),
     "high_watermark_stuck": (Uid.REPLICATION, 13),
     "lag_objective_burning": (Uid.GROUPS, 10),
@@ -48,7 +48,7 @@ PANELS: Final[Mapping[str, tuple[Uid, int]]] = {
     "transaction_hanging": (Uid.TRANSACTIONS, 30),
     "transaction_marker_stuck": (Uid.TRANSACTIONS, 23),
     "transaction_overdue": (Uid.TRANSACTIONS, 11),
-    "transaction_too_small": (Uid.TRANSACTIONS, 20),
+    "transaction_too_small": (Uid.TRANSACTIONS, 26),
     "unclean_leader_election": (Uid.LOSSES, 12),
     "unreplicated_records_lost": (Uid.LOSSES, 20),
 }

@@ -243,6 +243,7 @@ def ended(**overrides: Any) -> EndedTransaction:
         started_at=at(-5),
         ended_at=NOON,
         timeout=timedelta(seconds=60),
+        coordinator=BrokerId(2),
     )
     return replace(base, **overrides)
 

@@ -48,6 +48,7 @@ TRANSACTION_RULES: Final = (
     "transaction_overdue",
     "transaction_marker_stuck",
     "transaction_abort_ratio_high",
+    "coordinator_slow",
     "transaction_too_small",
     "last_stable_offset_stuck",
     "read_committed_consumers_blocked",
@@ -229,6 +230,47 @@ ENDED: Final = (
             Series(
                 quantile(0.99, SCOPE.bucket_rate(names.MARKER_DURATION), "outcome"),
                 "{{outcome}}, 99 %",
+            ),
+        ),
+    ),
+    Graph(
+        number=25,
+        title="Duration of markers by coordinator",
+        description="99 of 100 transactions of a coordinator had their last marker within so long after its "
+        "decision. One coordinator far above the others is slow, or waits for a slow leader (rule "
+        "coordinator_slow); all together: brokers or network.",
+        unit=units.Seconds,
+        width=8,
+        queries=(
+            Series(
+                quantile(0.99, SCOPE.bucket_rate(names.MARKER_DURATION), "cluster", "coordinator"),
+                "{{cluster}} broker {{coordinator}}",
+            ),
+        ),
+    ),
+    Graph(
+        number=26,
+        title="Records per transaction",
+        description="Mean over the last five to ten minutes. Each transaction costs a marker on each partition and three "
+        "records in __transaction_state, whatever it holds: with a few records, most of what is written "
+        "is not records. `tidemark tx cost` names the transactional ids.",
+        unit=units.Short,
+        width=8,
+        queries=(
+            Series(largest(SCOPE.value(names.RECORDS_PER_TRANSACTION), "cluster"), "{{cluster}}"),
+        ),
+    ),
+    Graph(
+        number=27,
+        title="Transactional ids by coordinator",
+        description="That ended a transaction within the last five to ten minutes. They are even where the leaders of "
+        "__transaction_state are; a broker with many more does the work of the others.",
+        unit=units.Short,
+        width=8,
+        queries=(
+            Series(
+                largest(SCOPE.value(names.TRANSACTIONAL_IDS), "cluster", "coordinator"),
+                "{{cluster}} broker {{coordinator}}",
             ),
         ),
     ),

@@ -9,7 +9,7 @@ ten. Nothing of it outlives the process.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final
@@ -20,7 +20,7 @@ from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import MICROSECOND
-from rules.facts.transaction_log import EndedTransaction
+from rules.facts.transaction_log import EndedTransaction, measured_markers
 
 BLOCK: Final = timedelta(minutes=5)
 MAX_IDS: Final = 4000  # transactional ids of one block; the transactions of further ones are summed
@@ -167,7 +167,7 @@ def _count_transactions(transactions: list[EndedTransaction]) -> CountedTransact
         markers=sum(len(ended.partitions) for ended in transactions),
         record_markers=sum(len(ended.partitions & of_records) for ended in transactions),
         partitions=_union(frozenset(), of_records),
-        marker_durations=Durations().with_more(_marker_durations(transactions)),
+        marker_durations=Durations().with_more(measured_markers(transactions)),
         coordinator=transactions[-1].coordinator,
         producer_id=transactions[-1].producer_id,
     )
@@ -183,12 +183,6 @@ def _union(
     return union if len(union) <= MAX_PARTITIONS else None
 
 
-def _marker_durations(transactions: Iterable[EndedTransaction]) -> Iterator[timedelta]:
-    """Yield how long markers took, where decision and end were read in this order of their clocks."""
-    durations = (ended.marker_duration for ended in transactions)
-    return (took for took in durations if took is not None and took >= timedelta(0))
-
-
 def _count_coordinators(block: CostBlock, snapshot: Snapshot) -> dict[BrokerId, CoordinatorMarkers]:
     grouped: dict[BrokerId, list[EndedTransaction]] = {}
     for ended in snapshot.transaction_log.ended:
@@ -197,7 +191,7 @@ def _count_coordinators(block: CostBlock, snapshot: Snapshot) -> dict[BrokerId, 
     counted = dict(block.by_coordinator)
     for coordinator, transactions in grouped.items():
         more = CoordinatorMarkers(
-            durations=Durations().with_more(_marker_durations(transactions)),
+            durations=Durations().with_more(measured_markers(transactions)),
             slow_by_leader=_count_slow(transactions, snapshot.partitions),
         )
         counted[coordinator] = counted.get(coordinator, CoordinatorMarkers()).plus(more)

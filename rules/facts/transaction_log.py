@@ -7,6 +7,7 @@ Source: TransactionLogKey and TransactionLogValue of the broker, KIP-98, KIP-360
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -54,6 +55,12 @@ class EndedTransaction:
     def marker_duration(self) -> timedelta | None:
         """Return how long its markers took from the decision on; None if that was not read."""
         return None if self.decided_at is None else self.ended_at - self.decided_at
+
+
+def measured_markers(transactions: Iterable[EndedTransaction]) -> Iterator[timedelta]:
+    """Yield how long markers took, where decision and end were read in this order of their clocks."""
+    durations = (transaction.marker_duration for transaction in transactions)
+    return (took for took in durations if took is not None and took >= timedelta(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

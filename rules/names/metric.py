@@ -41,6 +41,7 @@ class Unit(StrEnum):
     REQUESTS = "requests"
     COMMITS = "commits"
     TRANSACTIONS = "transactions"
+    TRANSACTIONAL_IDS = "transactional ids"
     GAPS = "gaps"
     SERIES = "series"
     SAMPLES = "samples"

@@ -227,10 +227,10 @@ TRANSACTION_DURATION: Final = Metric(
 MARKER_DURATION: Final = Metric(
     name="tidemark_kafka_transaction_marker_duration_seconds",
     help="How long the markers of transactions took, from the coordinator's decision to commit or abort "
-    "to their last marker, since Tidemark started; transactions whose decision was not read are left "
-    f"out. {_ABSENT}",
+    "to their last marker, since Tidemark started, by the broker id of the coordinator; transactions whose "
+    f"decision was not read are left out. {_ABSENT}",
     unit=Unit.SECONDS,
-    labels=(*CLUSTER_LABELS, "outcome"),
+    labels=(*CLUSTER_LABELS, "coordinator", "outcome"),
     buckets=DURATION_BUCKETS,
 )
 TRANSACTION_COMMITS: Final = Metric(
@@ -252,6 +252,23 @@ TRANSACTION_FENCINGS: Final = Metric(
     unit=Unit.TRANSACTIONS,
     labels=(*CLUSTER_LABELS, "cause"),
 )
+
+RECORDS_PER_TRANSACTION: Final = Metric(
+    name="tidemark_kafka_transaction_mean_records",
+    help="Records in a transaction, the mean of all transactions of the last five to ten minutes: what the "
+    "partitions that they marked grew by, without the markers. Records that were written there without a "
+    f"transaction are counted too. Absent where no transaction ended, or an end offset was not read. {_ABSENT}",
+    unit=Unit.RECORDS,
+)
+TRANSACTIONAL_IDS: Final = Metric(
+    name="tidemark_kafka_transactional_ids",
+    help="Transactional ids that ended a transaction in the last five to ten minutes, by the broker id of their "
+    f"coordinator; at most 4,000 in five minutes. {_ABSENT}",
+    unit=Unit.TRANSACTIONAL_IDS,
+    labels=(*CLUSTER_LABELS, "coordinator"),
+)
+
+COST_METRICS: Final = (RECORDS_PER_TRANSACTION, TRANSACTIONAL_IDS)
 
 ENDED_METRICS: Final = (
     TRANSACTION_DURATION,
@@ -328,6 +345,7 @@ OBSERVED_METRICS: Final = (
     *CLUSTER_METRICS,
     *OPEN_METRICS,
     *ENDED_METRICS,
+    *COST_METRICS,
     *SEQUENCE_METRICS,
     *SCRAPED_METRICS,
 )

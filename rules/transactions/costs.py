@@ -18,9 +18,15 @@ from rules.facts.column import Column
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.last_observation import microseconds
 from rules.facts.matching import matching_rows
+from rules.facts.partitions import PartitionIndex
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import MICROSECOND
-from rules.facts.transaction_costs import CoordinatorMarkers, CostMemory, CountedTransactions
+from rules.facts.transaction_costs import (
+    INTERNAL,
+    CoordinatorMarkers,
+    CostMemory,
+    CountedTransactions,
+)
 from rules.view import View
 
 # Of a transaction, at least: its partitions, the decision, the end.
@@ -115,11 +121,7 @@ def costs_of(view: View) -> Costs:
     memory = view.memory.costs
     blocks = memory.blocks
     by_id = _summed(block.by_id for block in blocks)
-    places = _Places(
-        ends=moved_ends(memory, view.snapshot),
-        snapshot=view.snapshot,
-        markers=sum((Counter(block.markers_on) for block in blocks), Counter[TopicPartition]()),
-    )
+    places = _places_of(view)
     return Costs(
         window=window_of(memory, microseconds(view.now)),
         is_whole=memory.is_whole,
@@ -145,13 +147,13 @@ def _summed(
 class _Places:
     """What is known of the partitions that transactions wrote to."""
 
-    ends: Column
-    snapshot: Snapshot
+    moved: Column  # by row of the index
+    index: PartitionIndex
     markers: Mapping[TopicPartition, int]  # 0 where there was none
 
     def cost_of(self, name: str, counted: CountedTransactions) -> TransactionCost:
         """Return the cost of one transactional id."""
-        records = self._records_of(counted)
+        records = self.records_of(counted.partitions) if counted.partitions else None
         markers = sum(self.markers[place] for place in counted.partitions or ())
         share = counted.record_markers / markers if markers else 0.0
         return TransactionCost(
@@ -162,18 +164,26 @@ class _Places:
             is_shared=markers > counted.record_markers,
         )
 
-    def _records_of(self, counted: CountedTransactions) -> int | None:
-        """Return all records of its partitions; None where the end of one was not read, or does not fit."""
-        if not counted.partitions:
-            return None
-        records, index = 0, self.snapshot.partitions.index
-        for place in counted.partitions:
-            row = index.row(place.topic, place.partition)
-            moved = None if row is None else self.ends[row]
-            if moved is None or moved < self.markers[place]:
+    def records_of(self, names: Iterable[TopicPartition]) -> int | None:
+        """Return all records of partitions; None where the end of one was not read, or does not fit."""
+        records = 0
+        for name in names:
+            row = self.index.row(name.topic, name.partition)
+            moved = None if row is None else self.moved[row]
+            if moved is None or moved < self.markers[name]:
                 return None
-            records += moved - self.markers[place]
+            records += moved - self.markers[name]
         return records
+
+
+def _places_of(view: View) -> _Places:
+    memory = view.memory.costs
+    markers = (Counter(block.markers_on) for block in memory.blocks)
+    return _Places(
+        moved=moved_ends(memory, view.snapshot),
+        index=view.snapshot.partitions.index,
+        markers=sum(markers, Counter[TopicPartition]()),
+    )
 
 
 def coordinator_costs(view: View) -> list[CoordinatorCost]:
@@ -201,6 +211,19 @@ def coordinator_costs(view: View) -> list[CoordinatorCost]:
         )
         for broker in sorted(brokers)
     ]
+
+
+def mean_records(view: View) -> float | None:
+    """Return the records per transaction of the whole cluster; None of none, or where an end was not read.
+
+    The markers of the ids that are only summed count too, so that this one is exact.
+    """
+    blocks, places = view.memory.costs.blocks, _places_of(view)
+    marked = [name for name in places.markers if name.topic not in INTERNAL]
+    records = places.records_of(marked) if marked else None
+    counted = (each for block in blocks for each in (*block.by_id.values(), block.others))
+    transactions = sum(each.transactions for each in counted)
+    return records / transactions if transactions and records is not None else None
 
 
 def uneven_coordinators(costs: Costs) -> frozenset[BrokerId]:

@@ -10,9 +10,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import TypeAlias
 
 from rules.facts.durations import Durations
-from rules.facts.transaction_log import Cut, EndedTransaction, Outcome, TransactionLog
+from rules.facts.identity import BrokerId
+from rules.facts.transaction_log import (
+    Cut,
+    EndedTransaction,
+    Outcome,
+    TransactionLog,
+    measured_markers,
+)
+
+# Outcome and coordinator, which is absent where it is not known whose log the end was read from.
+MarkersOf: TypeAlias = tuple[Outcome, BrokerId | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,9 +34,7 @@ class EndedTransactions:
     durations: Mapping[Outcome, Durations] = field(
         default_factory=lambda: dict.fromkeys(Outcome, Durations())
     )
-    marker_durations: Mapping[Outcome, Durations] = field(
-        default_factory=lambda: dict.fromkeys(Outcome, Durations())
-    )
+    marker_durations: Mapping[MarkersOf, Durations] = field(default_factory=dict)
     ended: Mapping[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
     fencings: Mapping[Cut, int] = field(default_factory=lambda: dict.fromkeys(Cut, 0))
 
@@ -41,13 +50,22 @@ class EndedTransactions:
                 outcome: self.durations[outcome].with_more(_durations(transactions))
                 for outcome, transactions in by_outcome.items()
             },
-            marker_durations={
-                outcome: self.marker_durations[outcome].with_more(_marker_durations(transactions))
-                for outcome, transactions in by_outcome.items()
-            },
+            marker_durations=self._with_markers(log.ended),
             ended={outcome: n + len(by_outcome[outcome]) for outcome, n in self.ended.items()},
             fencings={cut: n + cuts[cut] for cut, n in self.fencings.items()},
         )
+
+    def _with_markers(self, ended: Iterable[EndedTransaction]) -> dict[MarkersOf, Durations]:
+        grouped: dict[MarkersOf, list[EndedTransaction]] = {}
+        for transaction in ended:
+            grouped.setdefault((transaction.outcome, transaction.coordinator), []).append(
+                transaction
+            )
+        durations = dict(self.marker_durations)
+        for key, transactions in grouped.items():
+            before = durations.get(key, Durations())
+            durations[key] = before.with_more(measured_markers(transactions))
+        return durations
 
 
 def _durations(transactions: Iterable[EndedTransaction]) -> Iterator[timedelta]:
@@ -57,9 +75,3 @@ def _durations(transactions: Iterable[EndedTransaction]) -> Iterator[timedelta]:
     """
     durations = (transaction.duration for transaction in transactions)
     return (duration for duration in durations if duration >= timedelta(0))
-
-
-def _marker_durations(transactions: Iterable[EndedTransaction]) -> Iterator[timedelta]:
-    """Yield how long markers took, where decision and end were read in this order of their clocks."""
-    durations = (transaction.marker_duration for transaction in transactions)
-    return (took for took in durations if took is not None and took >= timedelta(0))

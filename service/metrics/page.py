@@ -36,6 +36,7 @@ SECTIONS: Final[tuple[tuple[str, tuple[Metric, ...]], ...]] = (
     ("Cluster", names.CLUSTER_METRICS),
     ("Transactions that are open", names.OPEN_METRICS),
     ("Transactions that ended", names.ENDED_METRICS),
+    ("What transactions cost", names.COST_METRICS),
     ("Rejected sequences", names.SEQUENCE_METRICS),
     ("What clients, brokers and controllers count", names.SCRAPED_METRICS),
     ("Tidemark itself", names.SELF_METRICS),

@@ -12,13 +12,14 @@ from rules import names
 from rules.facts.column import Column, Ragged
 from rules.facts.durations import Durations
 from rules.facts.groups import Group
+from rules.facts.identity import BrokerId
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import SECOND_US
 from rules.facts.transaction_log import Outcome
 from rules.names import Metric
 from rules.time_lag import TimeLag, TimeLags
 from service.metrics.changing_series import changing_series
-from service.metrics.ended_transactions import EndedTransactions
+from service.metrics.ended_transactions import EndedTransactions, MarkersOf
 from service.metrics.lines import (
     CLOSE,
     Histogram,
@@ -37,7 +38,7 @@ from service.metrics.open_transactions import OpenTransactions
 from service.metrics.own_samples import own_samples
 from service.metrics.selection import DropReason
 from service.metrics.table import SeriesTable
-from service.metrics.totals import SelfMetrics
+from service.metrics.totals import CostStats, SelfMetrics
 
 MS_PER_SECOND: Final = 1000
 
@@ -95,7 +96,7 @@ def write_samples(
     The lines of one metric may be some megabytes, so that they are written when they are taken.
     """
     values = _cluster_values(snapshot, transactions)
-    values |= _event_values(totals.ended, totals.sequences)
+    values |= _event_values(totals.ended, totals.sequences) | _cost_values(totals.costs)
     changing = changing_series(snapshot, table)
     dropped = Counter(table.selection.dropped)
     dropped.update(changing.dropped)
@@ -206,11 +207,32 @@ def _ended_values(transactions: EndedTransactions) -> dict[Metric, Values]:
         return dict.fromkeys(names.ENDED_METRICS, ())
     return {
         names.TRANSACTION_DURATION: _histograms(transactions.durations),
-        names.MARKER_DURATION: _histograms(transactions.marker_durations),
+        names.MARKER_DURATION: _marker_histograms(transactions.marker_durations),
         names.TRANSACTION_COMMITS: single(transactions.ended[Outcome.COMMITTED]),
         names.TRANSACTION_ABORTS: single(transactions.ended[Outcome.ABORTED]),
         names.TRANSACTION_FENCINGS: by_label("cause", transactions.fencings),
     }
+
+
+def _cost_values(costs: CostStats) -> dict[Metric, Values]:
+    """Return the values of what transactions cost; none while the log may not be read."""
+    counted = [({"coordinator": str(broker)}, n) for broker, n in costs.transactional_ids.items()]
+    return {
+        names.RECORDS_PER_TRANSACTION: single(costs.records_per_transaction),
+        names.TRANSACTIONAL_IDS: counted,
+    }
+
+
+def _marker_histograms(durations: Mapping[MarkersOf, Durations]) -> Values:
+    return [
+        (_labels_of_markers(*key), Histogram(took.counts, took.total.total_seconds()))
+        for key, took in durations.items()
+    ]
+
+
+def _labels_of_markers(outcome: Outcome, coordinator: BrokerId | None) -> dict[str, str]:
+    coordinated = {} if coordinator is None else {"coordinator": str(coordinator)}
+    return {**coordinated, "outcome": outcome}
 
 
 def _histograms(durations: Mapping[Outcome, Durations]) -> Values:

@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from rules.facts.identity import BrokerId
 from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import RoundReport
 from rules.loss.summary import Outcome
+from rules.transactions.costs import coordinator_costs, mean_records
 from rules.verdict import Severity, Verdict
+from rules.view import View
 from service.history.stats import HistoryStats
 from service.metrics.alerting import AlertStats, DeliveryStats
 from service.metrics.baseline_bands import BaselineBands
@@ -68,6 +71,26 @@ class ProcessStats:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CostStats:
+    """What transactions cost within the window of the latest round; empty where that is not known."""
+
+    records_per_transaction: float | None = None
+    transactional_ids: Mapping[BrokerId, int] = field(default_factory=dict)  # by coordinator
+
+    @classmethod
+    def of(cls, view: View | None) -> CostStats:
+        """Return the stats of a round; there are none without the coordinators' log."""
+        if view is None or not view.snapshot.transaction_log.is_read:
+            return cls()
+        return cls(
+            records_per_transaction=mean_records(view),
+            transactional_ids={
+                cost.coordinator: cost.transactional_ids for cost in coordinator_costs(view)
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SelfMetrics:
     """Counters over all rounds, and the state after the latest one."""
 
@@ -93,6 +116,7 @@ class SelfMetrics:
     deliveries: DeliveryStats | None = None
     history: HistoryStats | None = None
     ended: EndedTransactions = field(default_factory=EndedTransactions)
+    costs: CostStats = field(default_factory=CostStats)
     baseline: BaselineBands = field(default_factory=BaselineBands)
 
     def after_round(self, report: RoundReport | None, verdicts: VerdictCounts) -> SelfMetrics:

@@ -28,7 +28,7 @@ from service.metrics.baseline_bands import BaselineBands
 from service.metrics.exposition import Exposition
 from service.metrics.log_stats import after_round
 from service.metrics.open_transactions import OpenTransactions
-from service.metrics.totals import ProcessStats, RiskStats, SelfMetrics, StoreStats
+from service.metrics.totals import CostStats, ProcessStats, RiskStats, SelfMetrics, StoreStats
 from service.observe.watch import WatchedRound, Watcher
 from service.rounds.alerting_step import Alerting
 from service.rounds.finding_state import FindingState
@@ -270,6 +270,7 @@ class Pipeline:
             if snapshot is None
             else after_round(self._totals.logs, snapshot.broker_log.sources, snapshot.taken_at),
             sequences=self._totals.sequences.after(watched.view),
+            costs=CostStats.of(watched.view),
             last_success=self._totals.last_success if snapshot is None else snapshot.taken_at,
             took_seconds=took,
             phase_seconds=phases,

@@ -21,6 +21,7 @@ LABELS = {
     "cluster",
     "controller",
     "controller_id",
+    "coordinator",
     "endpoint",
     "error",
     "failure",
@@ -53,6 +54,7 @@ OBSERVED = (
     *names.CLUSTER_METRICS,
     *names.OPEN_METRICS,
     *names.ENDED_METRICS,
+    *names.COST_METRICS,
     *names.SEQUENCE_METRICS,
     *names.SCRAPED_METRICS,
 )

@@ -15,6 +15,7 @@ from rules.transactions.costs import (
     Costs,
     TransactionCost,
     costs_of,
+    mean_records,
     uneven_coordinators,
 )
 from tests.factories import at, partitions, snapshot, topic_id
@@ -61,6 +62,24 @@ def test_shared_partitions_have_a_mean_and_an_upper_bound() -> None:
     assert second.is_shared
     assert (first.records_per_transaction, second.records_per_transaction) == (10, 10)
     assert (first.records_at_most, second.records_at_most) == (1000, 1000)
+
+
+@pytest.mark.parametrize(
+    ("ends", "mean"),
+    [
+        pytest.param((1100, 0, 0, 900), 10, id="of-all-that-write-there"),
+        pytest.param((None, 0, 0, 900), None, id="end-not-read"),
+    ],
+)
+def test_the_mean_of_the_cluster_is_exact_where_partitions_are_shared(
+    ends: tuple[int | None, ...], mean: float | None
+) -> None:
+    both = transactions_of("a", 75), transactions_of("b", 25, on=(PLACES[0], GROUPS))
+    assert mean_records(play(START, observed(ends, *both))) == mean
+
+
+def test_without_a_marker_there_is_no_mean() -> None:
+    assert mean_records(play(START, observed((60, 0, 0, 0), transactions_of(on=())))) is None
 
 
 def test_an_end_that_was_not_read_leaves_the_records_unknown() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from rules.facts.column import Column, Ragged
 from rules.facts.gap import GapCause
 from rules.facts.groups import GroupType
+from rules.facts.identity import BrokerId
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_log import Cut, Outcome, TransactionLog
@@ -18,7 +19,7 @@ from service.metrics.baseline_bands import BaselineBand, BaselineBands
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.log_stats import LogStats, SequenceStats
 from service.metrics.open_transactions import OpenTransactions
-from service.metrics.totals import ProcessStats, RiskStats, SelfMetrics, StoreStats
+from service.metrics.totals import CostStats, ProcessStats, RiskStats, SelfMetrics, StoreStats
 from service.scheduling.job import JobStats
 from tests.factories import (
     NOON,
@@ -124,6 +125,9 @@ TOTALS_OF_A_DAY = SelfMetrics(
         scores=(7.5, float("nan")),
     ),
     sequences=SequenceStats(rejections=12, episodes={(SequenceClass.LOSS, Phase.CONFIRMED): 1}),
+    costs=CostStats(
+        records_per_transaction=12.5, transactional_ids={BrokerId(1): 40, BrokerId(2): 0}
+    ),
     ended=EndedTransactions().after(
         TransactionLog(
             is_read=True,

@@ -23,7 +23,7 @@ from service.history.stats import HistoryStats
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.log_stats import SequenceStats
 from service.metrics.open_transactions import OpenTransactions
-from service.metrics.totals import ProcessStats, SelfMetrics
+from service.metrics.totals import CostStats, ProcessStats, SelfMetrics
 from service.scheduling.job import JobStats
 from service.views.snapshot_rows import commit_rows, partition_rows, time_lag_rows
 from tests.factories import at
@@ -95,6 +95,7 @@ class ReferenceCollector(Collector):
             *group_samples(self._seen),
             *open_samples(self._seen, self._open),
             *ended_samples(self._totals.ended),
+            *cost_samples(self._totals.costs),
             *sequence_samples(self._totals.sequences),
             *self_samples(self._seen, self._totals),
             *alert_samples(self._totals.alerting),
@@ -221,11 +222,16 @@ def open_samples(seen: Snapshot, found: OpenTransactions) -> Iterator[Sample]:
 def ended_samples(found: EndedTransactions) -> Iterator[Sample]:
     if not found.is_known:
         return
-    for name, outcome, took in (
-        *((TRANSACTION + "duration_seconds", *each) for each in found.durations.items()),
-        *((MARKER_DURATION, *each) for each in found.marker_durations.items()),
+    for name, labels, took in (
+        *(
+            (TRANSACTION + "duration_seconds", {"outcome": str(outcome)}, took)
+            for outcome, took in found.durations.items()
+        ),
+        *(
+            (MARKER_DURATION, {"coordinator": str(broker), "outcome": str(outcome)}, took)
+            for (outcome, broker), took in found.marker_durations.items()
+        ),
     ):
-        labels = {"outcome": str(outcome)}
         for place, bound in enumerate(BOUNDS):
             yield name + "_bucket", {**labels, "le": bound}, sum(took.counts[: place + 1])
         yield name + "_count", labels, sum(took.counts)
@@ -234,6 +240,12 @@ def ended_samples(found: EndedTransactions) -> Iterator[Sample]:
     yield TRANSACTION + "aborts_total", {}, found.ended[Outcome.ABORTED]
     for cut, count in found.fencings.items():
         yield TRANSACTION + "fencings_total", {"cause": str(cut)}, count
+
+
+def cost_samples(found: CostStats) -> Iterator[Sample]:
+    yield TRANSACTION + "mean_records", {}, found.records_per_transaction
+    for broker, count in found.transactional_ids.items():
+        yield "tidemark_kafka_transactional_ids", {"coordinator": str(broker)}, count
 
 
 def sequence_samples(found: SequenceStats) -> Iterator[Sample]:

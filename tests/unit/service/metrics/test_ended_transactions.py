@@ -8,12 +8,14 @@ import pytest
 
 from rules import names
 from rules.facts.durations import BUCKETS, Durations
+from rules.facts.identity import BrokerId
 from rules.facts.transaction_log import Cut, EndedTransaction, Outcome, TransactionLog
 from service.metrics.ended_transactions import EndedTransactions
 from tests.factories import NOON, at, ended
 
 START = EndedTransactions()
 UNBOUNDED = len(BUCKETS)
+MARKERS = Outcome.COMMITTED, BrokerId(2)
 
 
 def log(*found: EndedTransaction, is_whole: bool = True) -> TransactionLog:
@@ -42,9 +44,9 @@ def test_each_outcome_and_cause_is_counted_over_rounds() -> None:
 
 def test_markers_are_measured_where_the_decision_was_read() -> None:
     found = START.after(log(ended(decided_at=at(-2)), ended(), ended(decided_at=at(1))))
-    took = found.marker_durations[Outcome.COMMITTED]
+    took = found.marker_durations[MARKERS]
     assert (sum(took.counts), took.total) == (1, timedelta(seconds=2))
-    assert found.after(log(ended(decided_at=at(-3)))).marker_durations[Outcome.COMMITTED].total == (
+    assert found.after(log(ended(decided_at=at(-3)))).marker_durations[MARKERS].total == (
         timedelta(seconds=5)
     )
     assert found.ended[Outcome.COMMITTED] == 3

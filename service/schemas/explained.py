@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from rules.exceptions.meaning import Ability, Records, Role
 from rules.facts.application_log import Client, Outcome
+from rules.facts.tool_output import Tool
+from rules.tool_output.meanings import Reason
 from service.views.model import Model, Timestamp
 
 
@@ -89,6 +91,35 @@ class LoggedTransactions(Model):
     next_commands: list[str]
     earlier_states: Annotated[int, Field(description="That are left out")]
     states: list[LoggedState]
+
+
+class ToolItem(Model):
+    """One row of a tool's output."""
+
+    line: Annotated[int, Field(description="Of its text, from 1; the first one if it was wrapped")]
+    words: str
+    topic: str | None
+    partition: int | None
+    group: str | None
+    transactional_id: str | None
+    producer_id: int | None
+
+
+class ExplainedOutput(Model):
+    """Rows of one of Kafka's tools that mean the same."""
+
+    tool: Annotated[Tool, Field(description="Without .sh")]
+    reason: Annotated[Reason, Field(description="Lasting; docs/explain.md lists all")]
+    verdict: Annotated[Literal["OK", "UNKNOWN", "BREACH"], Field(description="Of what is shown")]
+    title: str
+    explanation: str
+    records: Records
+    condition: str
+    action: str
+    next_commands: list[str]
+    count: Annotated[int, Field(description="Of rows; `items` has at most 200")]
+    source: str
+    items: list[ToolItem]
 
 
 class Unexplained(Model):

@@ -15,11 +15,13 @@ from service.cli.terminal.formats import Format, chosen_format
 from service.cli.terminal.parts import LABEL_WIDTH, Facts, Line, Part
 from service.cli.terminal.words import time
 from service.views.explained import Answers, Row, with_sequences
+from service.views.explained_tools import tool_words
 from service.views.explained_words import RECORDS, incident_words, times, transactions_words
 
 if TYPE_CHECKING:
     from service.cli.explain.reading import Text
 
+VERDICTS: Final = {"OK": "bold green", "UNKNOWN": "bold yellow", "BREACH": "bold red"}
 WIDTH: Final = 80 - LABEL_WIDTH - 4
 
 
@@ -38,6 +40,15 @@ def render(text: Text, answers: Answers) -> Iterator[Part]:
     if text.broker_lines:
         yield Line("BROKERS' LINES", "bold")
         yield from map(_broker_line, text.broker_lines)
+    for row in text.tools:
+        yield Line(
+            [
+                (row["verdict"], VERDICTS[row["verdict"]]),
+                (f"  {row['reason']}", "bold"),
+                f"  {row['tool']}, {counted(row['count'], 'row')}",
+            ]
+        )
+        yield Facts(_pairs(tool_words(row)))
     for row in text.transactions:
         yield Line(f"transactional id {row['transactional_id']}", "bold")
         yield Facts(_pairs(transactions_words(row, time)))
@@ -59,6 +70,10 @@ def remarks(text: Text) -> Iterator[str]:
         yield f"{counted(text.binary_lines, 'line')} with zero bytes: UTF-16 or binary, read as far as it is text"
     if text.collected.not_kept:
         yield f"{counted(text.collected.not_kept, 'error')} exceeded the limits: split the text"
+    if text.tool_rows_not_kept:
+        yield f"{counted(text.tool_rows_not_kept, 'row')} of Kafka's tools exceeded the limits: split the text"
+    if text.cut_lines:
+        yield f"{counted(text.cut_lines, 'line')} of Kafka's tools cut off, and not read"
     unknown = sum(each["count"] for each in text.unexplained)
     if unknown:
         yield f"{counted(unknown, 'record')} of Kafka could not be explained"

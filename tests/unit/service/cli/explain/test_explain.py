@@ -17,6 +17,7 @@ from service.cli.explain import queries
 from service.cli.main import run
 from service.cli.terminal.exit_codes import ExitCode
 from tests.schemas import validate
+from tests.tool_outputs import lines_of
 from tests.unit.service.cli.printing import at_terminal
 
 ERRORS = "org.apache.kafka.common.errors."
@@ -226,3 +227,42 @@ def test_a_name_that_the_service_does_not_see_is_not_in_order(
     (row,) = queries.ask_service(Service(), Subjects(**names))
     assert row["verdict"] == verdict
     assert row["summary"].endswith(summary)
+
+
+def test_outputs_of_tools_among_log_lines(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outputs = [
+        f"> {line}"
+        for name in ("topics-broker-down", "tx-list", "groups-describe")
+        for line in lines_of(f"4.1.1-{name}")
+    ]
+    text = "\n".join([FENCED, *outputs, REJECTED, *lines_of("4.1.1-formatter")])
+    assert explain(monkeypatch, text, "-o", "json") == ExitCode.OK
+    found = document(capsys)
+    assert [row["meaning"] for row in found["incidents"]] == [
+        "producer_fenced",
+        "out_of_order_sequence",
+    ]
+    assert [(row["topic"], row["gap"]) for row in found["sequences"]] == [("orders", 24)]
+    assert [(row["verdict"], row["reason"], row["count"]) for row in found["tools"]] == [
+        ("BREACH", "min_isr_above_replicas", 2),
+        ("BREACH", "under_replicated", 17),
+        ("BREACH", "replication_factor_one", 2),
+        ("BREACH", "group_without_members", 3),
+        ("UNKNOWN", "transaction_open", 1),
+        ("OK", "read_to_the_end", 8),
+        ("OK", "no_transaction_open", 2),
+    ]
+    assert {row["transactional_id"] for row in found["transactions"]} == {
+        "hanging-transaction-eee59aca",
+        "orders-to-orders-validated",
+    }
+
+
+def test_a_line_of_a_tool_that_was_cut_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = lines_of("4.1.1-topics-broker-down")
+    assert explain(monkeypatch, "\n".join([*lines[:3], lines[3][:60]])) == ExitCode.INCOMPLETE
+    assert "1 line of Kafka's tools cut off" in capsys.readouterr().err

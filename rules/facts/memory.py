@@ -75,6 +75,7 @@ from rules.facts.transaction_memory import (
     merge_transactions,
     with_times,
 )
+from rules.facts.transactional_topics import TransactionalTopics, advance_transactional_topics
 from rules.facts.unchanged_since import UnchangedSince, advance_unchanged, keep_earlier
 
 # Unlisted topics are forgotten after this time without an observation. Long, because the memory of a
@@ -110,6 +111,8 @@ class Memory:
     brokers: BrokerMemory = field(default_factory=BrokerMemory)
     # Advanced by `rules.changes.advance`.
     changes: ChangeMemory = field(default_factory=ChangeMemory)
+    # Not stored: a process that starts anew sees them again.
+    transactional_topics: TransactionalTopics = field(default_factory=dict)
     taken_us: int = 0  # when the round began; 0: in an earlier process
 
 
@@ -162,6 +165,9 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         replication=advance_replication(snapshot.described, now, unchanged.replication),
         brokers=advance_brokers(snapshot, now, old.brokers if old else BrokerMemory()),
         changes=old.changes if old else ChangeMemory(),
+        transactional_topics=advance_transactional_topics(
+            snapshot, old.transactional_topics if old else {}
+        ),
         taken_us=now,
     )
 
@@ -271,6 +277,7 @@ def merge_stored(stored: Memory, seen: Memory) -> Memory:
         ),
         brokers=merge_brokers(stored.brokers, seen.brokers),
         changes=merge_changes(stored.changes, seen.changes),
+        transactional_topics=seen.transactional_topics,
         taken_us=seen.taken_us,
     )
 

@@ -42,6 +42,7 @@ class Unseen(PostureReason):
     NOT_AUTHORIZED = "not_authorized"  # the missing permission is in the evidence
     NOT_READ = "not_read"  # the broker did not answer, or not yet
     NOT_IN_RELEASE = "not_in_release"  # the broker's release has no such setting or feature
+    CLIENT_ONLY = "client_only"  # only the client knows it: cannot be seen from here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

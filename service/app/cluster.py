@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
-from collectors.session import Limits
+from collectors.leader_log import connect
+from collectors.session import Limits, Session
 from collectors.wire.connection import Address
 from collectors.wire.pool import Pool
 from rules.errors import SettingsError
@@ -36,6 +39,22 @@ def cluster_checker(settings: KafkaSettings) -> ClusterChecker:
     return ClusterChecker(
         _target(settings), Pool(settings.security()), limits=_limits(settings), utc_now=utc_now
     )
+
+
+@contextmanager
+def leader_session(settings: KafkaSettings) -> Iterator[Session]:
+    """Connect to a cluster whose logs are read at their leaders, however long that takes.
+
+    Raises:
+        SettingsError: addresses or security settings cannot be used.
+        UnreachableError: no bootstrap address gave a usable answer.
+        AuthenticationError: the cluster rejected our credentials.
+    """
+    pool = Pool(settings.security())
+    try:
+        yield connect(pool, _limits(settings), _target(settings).bootstrap)
+    finally:
+        pool.close()
 
 
 def _target(settings: KafkaSettings) -> Target:

@@ -102,6 +102,7 @@ class LazyGroup(click.Group):
         ),
         "jobs": ("service.cli.jobs", "Show scheduled jobs; run one now."),
         "lag": ("service.cli.groups.lag", "Show how far groups are behind, and who owns what."),
+        "log": ("service.cli.log.command", "Read the files of a log directory; find what is lost."),
         "loss": ("service.cli.loss.command", "Show lost records and what to do about them."),
         "nightly": ("service.cli.nightly", "Learn baselines from past days."),
         "record-errors": (

@@ -25,6 +25,7 @@ from service.schemas.explained import (
     Unexplained,
 )
 from service.schemas.forms import Form, compose, list_of, picked
+from service.schemas.log_diff import LogDiff
 from service.views.application_errors import RelatedErrors
 from service.views.cluster import Broker, GroupDescription, SnapshotGap
 from service.views.doctor import Doctor
@@ -157,6 +158,7 @@ FROM_CLUSTER: Final[Mapping[str, Form]] = {
     "groups ls": _GROUPS,
     "groups show": _GROUP,
     "lag": _GROUPS | _GROUP,
+    "log diff": LogDiff,
     "loss check": compose(
         "LossCheck",
         cluster=str,

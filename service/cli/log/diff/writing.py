@@ -1,0 +1,129 @@
+"""Writes what is missing: records as lines of JSON, or the raw batches byte for byte.
+
+A record's key, value and headers are text where they are UTF-8, and base64 where they are not, so that
+reading a line back gives the same bytes. A file that is there is never overwritten.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+from collections import Counter
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Final
+
+import click
+
+from collectors.log_files.copies import FileBatch
+from rules.facts.log_files import LOG_APPEND_TIME_BIT
+from rules.log_files.missing import Fate, MissingBatch
+from service.cli.log.diff.comparing import Comparison, MissingRecord, Tally
+from service.cli.terminal.output import OutputError
+
+UTF_8: Final = "utf-8"
+BASE_64: Final = "base64"
+
+
+@dataclass(slots=True, kw_only=True)
+class Written:
+    """What was written to a file."""
+
+    records: int = 0
+    batches: int = 0
+    bytes: int = 0
+    unreadable_batches: int = 0
+    left_out: Counter[Fate] = field(default_factory=Counter)  # records
+
+
+def write_records(comparison: Comparison, file: IO[str] | None, fates: Collection[Fate]) -> Written:
+    """Write the records of these fates, and count all by their fate; without a file they are counted."""
+    written, tally = Written(), Tally()
+    for entry in comparison.records():
+        if isinstance(entry, MissingBatch):
+            batch = entry.batch
+            tally.add(
+                Fate.NOT_READABLE, batch.base_offset, batch.last_offset + 1, batch.record_count
+            )
+            written.unreadable_batches += 1
+            continue
+        offset = entry.record.offset
+        tally.add(entry.fate, offset, offset + 1, 1)
+        if file is not None and entry.fate in fates:
+            line = json.dumps(record_line(comparison, entry), separators=(",", ":"))
+            file.write(f"{line}\n")
+            written.records += 1
+    comparison.tally = tally
+    written.left_out = Counter({fate: n for fate, n in tally.counts.items() if fate not in fates})
+    return written
+
+
+def record_line(comparison: Comparison, entry: MissingRecord) -> dict[str, Any]:
+    """Return one record as it is written."""
+    record, batch = entry.record, entry.missing.batch
+    has_leader_time = bool(batch.attributes & LOG_APPEND_TIME_BIT)
+    return {
+        "topic": comparison.name.topic,
+        "partition": comparison.name.partition,
+        "offset": record.offset,
+        "timestamp_ms": record.timestamp_ms,
+        "timestamp_type": "LogAppendTime" if has_leader_time else "CreateTime",
+        **_encoded("key", record.key),
+        **_encoded("value", record.value),
+        "headers": [
+            {**_encoded("name", name), **_encoded("value", content)}
+            for name, content in record.headers
+        ],
+        "producer_id": batch.producer_id,
+        "producer_epoch": batch.producer_epoch,
+        "sequence": entry.sequence,
+        "transaction": str(entry.missing.outcome),
+        "fate": str(entry.fate),
+        "again_at": entry.again_at,
+    }
+
+
+def write_segment(comparison: Comparison, file: IO[bytes]) -> Written:
+    """Write every batch of the copy from the divergence on, with control batches, as it lies there."""
+    written = Written()
+    if comparison.missing is None:
+        return written
+    for batch in comparison.copy.batches(comparison.missing.divergence):
+        content = FileBatch(batch.header).read()
+        if content is None:
+            written.unreadable_batches += 1
+            continue
+        file.write(content)
+        written.batches += 1
+        written.records += 0 if batch.header.is_control else batch.header.record_count
+        written.bytes += len(content)
+    return written
+
+
+@contextlib.contextmanager
+def new_file(path: Path, mode: str) -> Iterator[IO[Any]]:
+    """Yield a file that is not there yet.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    encoding = None if "b" in mode else UTF_8
+    try:
+        with path.open(mode, encoding=encoding) as file:
+            yield file
+    except FileExistsError as exc:
+        raise click.UsageError(f"{path} exists: name a file that does not.") from exc
+    except OSError as exc:
+        raise OutputError(f"{path}: {(exc.strerror or str(exc)).lower()}") from exc
+
+
+def _encoded(name: str, content: bytes | None) -> dict[str, str | None]:
+    """Return a field and its encoding; both are null where there is no content."""
+    if content is None:
+        return {name: None, f"{name}_encoding": None}
+    try:
+        return {name: content.decode(UTF_8), f"{name}_encoding": UTF_8}
+    except UnicodeDecodeError:
+        return {name: base64.b64encode(content).decode(), f"{name}_encoding": BASE_64}

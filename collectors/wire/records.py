@@ -1,7 +1,7 @@
 """Records inside v2 batches: offset, key, value, headers and timestamp.
 
-Only uncompressed batches: the internal topics that Tidemark reads have no others. A compressed one,
-or one that is not laid out as it should be, is an error value and costs nothing of the others.
+A Fetch answer is read without its compressed batches: the internal topics that Tidemark reads have none. Those of
+a file are decompressed. What is not laid out as it should be is an error value and costs nothing of the others.
 Source: the v2 record batch layout (KIP-98). Checksums are not compared: TCP has its own.
 """
 
@@ -11,10 +11,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from collectors.wire.batches import CONTROL, HEADER, LENGTH_PREFIX, V2_MAGIC
+from collectors.wire.compression import NotDecompressedError, decompress
+from rules.facts.log_files import LOG_APPEND_TIME_BIT, codec_of
 
 _COMPRESSION: Final = 0x07
 _LAST_VARINT_SHIFT: Final = 63
-_FIRST_TIMESTAMP: Final = 7  # its place among the fields of a header
+_ATTRIBUTES: Final = 5  # its place among the fields of a header
+_FIRST_TIMESTAMP: Final = 7
+_LAST_TIMESTAMP: Final = 8
 
 Fields = tuple[int, ...]  # of a header
 
@@ -78,6 +82,27 @@ def read_records(data: bytes) -> RecordSet:
             unreadable.append(UnreadableBatch(base, last, str(exc)))
         next_offset, leader_epoch, position = last + 1, leader_epoch_here, end
     return RecordSet(tuple(records), tuple(unreadable), next_offset, leader_epoch)
+
+
+def read_batch(batch: bytes) -> tuple[Record, ...] | str:
+    """Read the records of one whole batch, compressed or not; a clause that says why where it cannot be read.
+
+    A control batch has none. With LogAppendTime all have the time at which the leader appended the batch.
+    """
+    fields = HEADER.unpack_from(batch)
+    attributes = fields[_ATTRIBUTES]
+    if attributes & CONTROL:
+        return ()
+    try:
+        content = decompress(codec_of(attributes), batch[HEADER.size :])
+        records = _records(content, 0, len(content), fields)
+    except (_MalformedError, NotDecompressedError) as exc:
+        return str(exc)
+    except IndexError:
+        return "has a record that ends early"
+    if attributes & LOG_APPEND_TIME_BIT:
+        return tuple(replace(record, timestamp_ms=fields[_LAST_TIMESTAMP]) for record in records)
+    return tuple(records)
 
 
 class _MalformedError(Exception):

@@ -8,7 +8,7 @@ transactions of a Fetch answer with isolation read_committed.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -39,6 +39,10 @@ class BatchHeader:
     is_transactional: bool
     is_control: bool
     is_commit: bool | None = None  # of a transaction's marker; None: it is none, or was not read
+    # Times of the first and the latest record, set by producers; -1 where they set none.
+    first_ms: int = -1
+    last_ms: int = -1
+    size: int = 0  # bytes of the whole batch
 
     @property
     def is_dense(self) -> bool:
@@ -59,21 +63,37 @@ def read_headers(records: bytes) -> list[BatchHeader]:
 
     Batches in formats before v2 end the reading: they hold no producer id and no control records.
     """
-    headers: list[BatchHeader] = []
+    return [header for header, end in _placed_headers(records) if end <= len(records)]
+
+
+def read_all_headers(records: bytes) -> list[BatchHeader]:
+    """Read the same, and the header of a last batch whose records are cut short."""
+    return [header for header, _ in _placed_headers(records)]
+
+
+def split_batches(records: bytes) -> list[tuple[BatchHeader, bytes]]:
+    """Return the header and the bytes of each complete batch."""
+    return [
+        (header, records[end - header.size : end])
+        for header, end in _placed_headers(records)
+        if end <= len(records)
+    ]
+
+
+def _placed_headers(records: bytes) -> Iterator[tuple[BatchHeader, int]]:
+    """Yield each header, and the position behind its batch."""
     position = 0
     while position + HEADER.size <= len(records):
         fields = HEADER.unpack_from(records, position)
-        end = position + LENGTH_PREFIX + fields[1]
-        if fields[3] != V2_MAGIC or not position + HEADER.size <= end <= len(records):
+        content, end = position + HEADER.size, position + LENGTH_PREFIX + fields[1]
+        if fields[3] != V2_MAGIC or end < content:
             break
-        content = position + HEADER.size
-        headers.append(_header(fields, records[content : content + MARKER_BYTES]))
+        yield _header(fields, records[content : content + MARKER_BYTES]), end
         position = end
-    return headers
 
 
 def _header(fields: tuple[int, ...], start: bytes) -> BatchHeader:
-    base, _, leader_epoch, _, _, attributes, last_delta = fields[:7]
+    base, length, leader_epoch, _, _, attributes, last_delta, first_ms, last_ms = fields[:9]
     producer_id, producer_epoch, base_sequence, count = fields[9:]
     is_control = bool(attributes & CONTROL)
     return BatchHeader(
@@ -87,6 +107,9 @@ def _header(fields: tuple[int, ...], start: bytes) -> BatchHeader:
         is_transactional=bool(attributes & _TRANSACTIONAL),
         is_control=is_control,
         is_commit=_read_marker(start) if is_control else None,
+        first_ms=first_ms,
+        last_ms=last_ms,
+        size=length + LENGTH_PREFIX,
     )
 
 

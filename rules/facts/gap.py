@@ -46,6 +46,7 @@ class GapScope(StrEnum):
     TRANSACTION_LOG = "transaction_log"  # how transactions ended
     EPOCHS = "epochs"  # where leader epochs ended
     BATCHES = "batches"  # batch headers of producers that were asked about
+    BATCH_SAMPLES = "batch_samples"  # sampled batch headers: which clients write and commit how
     BROKER_LOG = "broker_log"  # lines of the brokers' logs
     SCRAPES = "scrapes"  # metrics of brokers and clients
 

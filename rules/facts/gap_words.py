@@ -44,6 +44,7 @@ MAKES_UNKNOWN: Final[Mapping[GapScope, str]] = {
     GapScope.TRANSACTION_LOG: "how transactions ended, and whether a committed one lost its records",
     GapScope.EPOCHS: "what a new leader has of the one before: whether their change lost records",
     GapScope.BATCHES: "whether a gap in a producer's sequences is a reordering or a loss",
+    GapScope.BATCH_SAMPLES: "whether producers of these topics are idempotent, and who continues whom",
     GapScope.BROKER_LOG: "rejected batches and what former leaders truncated: gaps in sequences are not "
     "seen, nor is the exact range of a loss",
     GapScope.SCRAPES: "errors that clients and brokers count: whether a client gave up its batches",

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from rules.facts.batch_samples import BatchSamples
 from rules.facts.batches import BatchesOf
 from rules.facts.broker_log import BrokerLog
 from rules.facts.brokers import BrokerContact, Quorum
@@ -67,6 +68,7 @@ class Snapshot:
     gaps: tuple[Gap, ...]
     report: RoundReport
     batches: tuple[BatchesOf, ...] = ()  # that a rule requested
+    batch_samples: BatchSamples = field(default_factory=BatchSamples.unread)
     # Positions of commits that are lower than before because they were deleted in between, where known.
     commits_made_anew: frozenset[int] = frozenset()
     broker_log: BrokerLog = field(default_factory=BrokerLog.unread)

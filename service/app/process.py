@@ -312,6 +312,7 @@ def _watcher(base: _Base) -> Watcher:
         topics=settings.service.topics,
         groups=settings.service.groups,
         transaction_log=settings.kafka.transaction_log,
+        batch_samples=settings.kafka.batch_samples,
     )
     return Watcher(
         settings.kafka.name,

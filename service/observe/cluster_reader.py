@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from collectors import cluster as cluster_collector
 from collectors import quorum as quorum_collector
 from collectors.absent_topics import AbsentTopicsReader
+from collectors.batch_samples import BatchSampler
 from collectors.batches import BatchReader
 from collectors.commit_deletions import CommitDeletionReader
 from collectors.commits import CollectedCommits, CommitReader
@@ -37,6 +38,7 @@ from collectors.visibility import VisibilityReader
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
+from rules.facts.batch_samples import BatchSamples
 from rules.facts.batches import BatchesOf
 from rules.facts.change_memory import vanished_topics
 from rules.facts.column import Bools
@@ -62,6 +64,7 @@ class Scope:
     groups: re.Pattern[str] | None = None
     all_replicas: bool = False  # ask every replica for its log end, not only those at risk
     transaction_log: bool = False  # read how transactions ended since the last round
+    batch_samples: bool = False  # sample the newest batches of partitions whose log grew
     questions: tuple[Question, ...] = ()  # what the rules want to know since the last round
     remembered: Memory | None = None  # of an earlier process, for the first round
     memory: Memory | None = None  # before the round, of whichever process
@@ -97,6 +100,7 @@ class _Readers:
     transactions: TransactionReader = field(default_factory=TransactionReader)
     producers: ProducersReader = field(default_factory=ProducersReader)
     batches: BatchReader = field(default_factory=BatchReader)
+    sampler: BatchSampler = field(default_factory=BatchSampler)
     deletions: CommitDeletionReader = field(default_factory=CommitDeletionReader)
     state_topic: PlacementOf = field(default_factory=lambda: PlacementOf(STATE_TOPIC))
     transaction_log: TransactionLogReader = field(default_factory=TransactionLogReader)
@@ -122,6 +126,7 @@ class _Evidence:
     transactions: Transactions
     producers: Producers
     batches: tuple[BatchesOf, ...]
+    batch_samples: BatchSamples
     transaction_log: TransactionLog
     commits: Commits
 
@@ -181,6 +186,7 @@ class ClusterReader:
             transaction_log=evidence.transaction_log,
             epoch_ends=evidence.epoch_ends,
             batches=evidence.batches,
+            batch_samples=evidence.batch_samples,
             gaps=(*session.gaps, *gaps),
             report=self._report(session, lags.collected.duplicates),
             ends_read_after=lags.ends_read_after,
@@ -270,6 +276,7 @@ class ClusterReader:
             transactions=transactions,
             producers=producers,
             batches=batches,
+            batch_samples=self._batch_samples(session, scope, partitions, offsets),
             transaction_log=log,
             commits=self._with_readable(session, scope, partitions, lags),
         )
@@ -322,6 +329,14 @@ class ClusterReader:
             return TransactionLog.unread()
         with session.phase("transaction_log"):
             return self._readers.transaction_log.collect(session, placed)
+
+    def _batch_samples(
+        self, session: Session, scope: Scope, partitions: Partitions, offsets: Offsets
+    ) -> BatchSamples:
+        if not scope.batch_samples:
+            return BatchSamples.unread()
+        with session.phase("batch_samples"):
+            return self._readers.sampler.collect(session, partitions, offsets)
 
     def _forgetful(self) -> _Readers:
         """Return collectors that remember nothing yet."""

@@ -110,6 +110,12 @@ class KafkaSettings(Group):
     commits, aborts and fenced producers are known from it alone. Default: on, and where it may not be
     read every round has a gap; turn it off if that is intended."""
 
+    batch_samples: bool = True
+    """Whether each round samples the newest batches of some partitions, headers only and less than 1 MiB in
+    all: they alone show which producers are not idempotent, and which groups commit outside their
+    transactions. Needs READ on the topics. Default: on, and where a topic may not be read every round has
+    a gap; turn it off if that is intended."""
+
     def security(self) -> Security:
         """Return the security settings of every client of this cluster."""
         password, key_password = self.sasl_password, self.ssl_key_password

@@ -39,6 +39,9 @@ def test_a_header_tells_what_unchanged_in_its_61_bytes() -> None:
             record_count=10,
             is_transactional=True,
             is_control=False,
+            first_ms=1_700_000_000_000,
+            last_ms=1_700_000_000_500,
+            size=len(batch.encode()),
         )
     ]
 

@@ -17,6 +17,13 @@ import numpy as np
 
 from rules.facts.broker_memory import BrokerMemory, advance_brokers, merge_brokers
 from rules.facts.change_memory import ChangeMemory, merge_changes
+from rules.facts.client_memory import (
+    ClientMemory,
+    advance_clients,
+    clients_with_times,
+    latest_client_time,
+    merge_clients,
+)
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.commit_memory import CommitMemory, advance_commits, merge_commits
 from rules.facts.episodes import (
@@ -113,6 +120,7 @@ class Memory:
     changes: ChangeMemory = field(default_factory=ChangeMemory)
     # Not stored: a process that starts anew sees them again.
     transactional_topics: TransactionalTopics = field(default_factory=dict)
+    clients: ClientMemory = field(default_factory=ClientMemory)
     taken_us: int = 0  # when the round began; 0: in an earlier process
 
 
@@ -167,6 +175,13 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         changes=old.changes if old else ChangeMemory(),
         transactional_topics=advance_transactional_topics(
             snapshot, old.transactional_topics if old else {}
+        ),
+        clients=advance_clients(
+            snapshot,
+            now,
+            old.clients if old else ClientMemory(),
+            old.commits if old else None,
+            old.observations if old else None,
         ),
         taken_us=now,
     )
@@ -278,6 +293,7 @@ def merge_stored(stored: Memory, seen: Memory) -> Memory:
         brokers=merge_brokers(stored.brokers, seen.brokers),
         changes=merge_changes(stored.changes, seen.changes),
         transactional_topics=seen.transactional_topics,
+        clients=merge_clients(stored.clients, seen.clients),
         taken_us=seen.taken_us,
     )
 
@@ -302,6 +318,7 @@ def _limit_times(memory: Memory, now_us: int) -> Memory:
         latest_member_time(memory.members),
         memory.brokers.latest_us,
         memory.changes.state.latest_us,
+        latest_client_time(memory.clients),
     )
     if not is_ahead and latest <= now_us:
         return memory
@@ -356,5 +373,6 @@ def _with_times(
         replication=memory.replication.with_times(change),
         brokers=memory.brokers.with_times(change_one),
         changes=memory.changes.with_times(change_one),
+        clients=clients_with_times(memory.clients, change_one),
         taken_us=change_one(memory.taken_us) if memory.taken_us else 0,
     )

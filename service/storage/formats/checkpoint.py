@@ -50,6 +50,7 @@ from service.storage.formats.arrays import (
 )
 from service.storage.formats.brokers import brokers_of, plain_brokers
 from service.storage.formats.change_memory import changes_of, plain_changes
+from service.storage.formats.clients import clients_of, put_clients
 from service.storage.formats.commits import commits_of, put_commits
 from service.storage.formats.fencing import fencing_of, put_fencing
 from service.storage.formats.former_names import present_names
@@ -219,6 +220,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     into[BROKERS] = text_of(plain_brokers(memory.brokers))
     place_of_changes = next((n for n, place in enumerate(places) if place is compared), None)
     into[CHANGES] = text_of([place_of_changes, plain_changes(memory.changes)])
+    put_clients(into, memory.clients)
 
 
 def _memory(arrays: Arrays) -> Memory:
@@ -254,6 +256,7 @@ def _memory(arrays: Arrays) -> Memory:
         replication=_replication(arrays, len(own)),
         brokers=brokers_of(read_text(arrays[BROKERS])) if BROKERS in arrays else BrokerMemory(),
         changes=_changes(arrays, places),
+        clients=clients_of(arrays),
     )
 
 

@@ -22,6 +22,7 @@ from rules.facts.member_memory import Rebalance
 from rules.facts.members import Member
 from rules.facts.transaction_memory import OutcomeCounts
 from rules.facts.unseen_elections import NewTopic, UnseenElection
+from rules.facts.writer_memory import Writer
 from rules.verdict import Verdict
 
 T = TypeVar("T")
@@ -48,6 +49,7 @@ ROWS: Final[Mapping[type, Sequence[str]]] = {
             Rebalance,
             TopicPartition,
             UnseenElection,
+            Writer,
         )
     },
 }

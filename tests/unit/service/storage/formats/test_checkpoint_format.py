@@ -17,7 +17,9 @@ from rules.baseline.open_series import OpenSeries, ScoringMemory
 from rules.errors import StoreError
 from rules.facts.broker_memory import BrokerMemory, ControllerTerm, ListedBroker
 from rules.facts.change_memory import ChangeMemory, KnownController, KnownState, MissingTopic
+from rules.facts.client_memory import ClientMemory
 from rules.facts.column import Column, Ragged
+from rules.facts.commits_above_lso import CommitAboveLso
 from rules.facts.group_memory import GroupMemory
 from rules.facts.identity import TopicPartition
 from rules.facts.lag_objectives import MINUTES, ObjectiveMemory
@@ -48,6 +50,7 @@ from tests.factories import (
     transaction,
     transactions,
 )
+from tests.unit.rules.posture.client_rounds import commit, rounds, sample, sampled, writer
 from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.stage import play
 
@@ -106,7 +109,7 @@ def full_memory() -> Memory:
         terms=(ControllerTerm(leader=100, leader_epoch=4, seen_us=3),),
     )
     memory = replace(advance(first), objectives=objectives, members=_members(), brokers=brokers)
-    return replace(memory, changes=_changes(memory.partitions))
+    return replace(memory, changes=_changes(memory.partitions), clients=_clients())
 
 
 def _changes(placed: Partitions) -> ChangeMemory:
@@ -128,6 +131,24 @@ def _changes(placed: Partitions) -> ChangeMemory:
         controller_us=13,
     )
     return ChangeMemory(state=state)
+
+
+def _clients() -> ClientMemory:
+    """Return the evidence of clients that write, read and commit each in a way that is named."""
+    samples = sampled(sample(writer(None, 5), writer(7, 6)), commits=(commit(1, 7), commit(2)))
+    seen = rounds(samples, groups=(group("billing"),))
+    above = CommitAboveLso(
+        topic_id=None,
+        rounds=2,
+        first_seen_us=1,
+        last_seen_us=2,
+        committed_offset=80,
+        last_stable_offset=50,
+        high_watermark=100,
+    )
+    clients = advance(seen[0]).clients
+    assert clients.commit_kinds["billing"].pending is not None
+    return replace(clients, above_lso={("nul\0", TopicPartition("☃", 0)): above})
 
 
 def _members() -> MemberMemory:
@@ -253,6 +274,12 @@ def test_a_checkpoint_without_what_was_read_of_the_logs_is_read() -> None:
     assert full.commits.readable.answer.to_list() == [None, None, 0]
     assert full.commits.readable.end.tolist() == [0, 0, 2**62]
     assert older.commits.readable.answer.to_list() == [None] * 3
+
+
+def test_a_checkpoint_without_evidence_of_clients_is_read() -> None:
+    older = decode(without("clients.groups", CONTENT), FORMAT).memory
+    assert older is not None
+    assert older.clients == ClientMemory()
 
 
 def test_a_checkpoint_that_keeps_nothing_with_its_observations_is_read() -> None:

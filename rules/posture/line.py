@@ -161,6 +161,9 @@ class PostureJudgement:
         )
 
 
+_AS_MADE: Final = Advice(consequence="{consequence}", fix="{fix}")  # two lines may differ in words
+
+
 def judgement_of_lines(check: PostureCheck, lines: Sequence[PostureLine]) -> PostureJudgement:
     """Return the judgement of a few subjects whose lines are made already."""
     reasons = tuple(dict.fromkeys(line.reason for line in lines))
@@ -172,17 +175,16 @@ def judgement_of_lines(check: PostureCheck, lines: Sequence[PostureLine]) -> Pos
         reasons=reasons,
         reason=np.array([place[line.reason] for line in lines], np.int8),
         mild=np.array([line.is_mild for line in lines], np.bool_),
-        advice={
-            line.reason: Advice(consequence=_literal(line.consequence), fix=_literal(line.fix))
-            for line in lines
-        },
+        advice=dict.fromkeys(reasons, _AS_MADE),
         show=lambda position: _shown(lines[position]),
     )
 
 
-def _literal(text: str) -> str:
-    return text.replace("{", "{{").replace("}", "}}")
-
-
 def _shown(line: PostureLine) -> Shown:
-    return Shown(value=line.value, source=line.source, setting=line.setting, evidence=line.evidence)
+    return Shown(
+        value=line.value,
+        source=line.source,
+        setting=line.setting,
+        words={"consequence": line.consequence, "fix": line.fix},
+        evidence=line.evidence,
+    )

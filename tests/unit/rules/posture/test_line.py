@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rules.facts.configs import ConfigEntry, ConfigSource
@@ -74,3 +76,9 @@ def test_judgement_of_lines_has_the_same_lines() -> None:
     made = list(judgement().lines(*Verdict))
     again = judgement_of_lines(CHECK, made)
     assert list(again.lines(*Verdict)) == made
+
+
+def test_lines_of_the_same_reason_keep_their_own_words() -> None:
+    made = list(judgement().lines(Verdict.BREACH))
+    words = [replace(line, consequence=f"{{x}} {number}") for number, line in enumerate(made)]
+    assert list(judgement_of_lines(CHECK, words).lines(Verdict.BREACH)) == words

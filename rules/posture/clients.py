@@ -9,9 +9,11 @@ from rules.posture.line import (
     Advice,
     PostureCheck,
     PostureJudgement,
+    PostureLine,
     PostureReason,
     Shown,
     Unseen,
+    judgement_of_lines,
 )
 from rules.posture.subject import PostureSubject
 from rules.verdict import Verdict
@@ -39,6 +41,10 @@ def judge_unseen(
     check: PostureCheck, subject: PostureSubject, client: ClientAdvice
 ) -> PostureJudgement:
     """Return one line for all clients."""
+    return judgement_of_lines(check, [unseen_line(check, subject, client)])
+
+
+def unseen_line(check: PostureCheck, subject: PostureSubject, client: ClientAdvice) -> PostureLine:
+    """Return the line of all clients of which nothing can be seen from here."""
     base = FewCheck(check=check, subject=subject, advice=client.advice, is_mild=False)
-    judged = Verdict.UNKNOWN, Unseen.CLIENT_ONLY
-    return base.judge([base.line(client.clients, judged, Shown())])
+    return base.line(client.clients, (Verdict.UNKNOWN, Unseen.CLIENT_ONLY), Shown())

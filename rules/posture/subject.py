@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
+from rules.facts.client_memory import ClientMemory
 from rules.facts.column import Bools, Column, Int64s, marked
 from rules.facts.configs import Config, ConfigEntry, Configs, FailedRead
 from rules.facts.gap import GapCause
@@ -35,6 +36,7 @@ class PostureSubject:
     denied: Bools  # whose settings may not be read
     unread: Bools  # whose settings could not be read, or not yet
     uses_transactions: bool  # whether the cluster has a transactional id
+    clients: ClientMemory = field(default_factory=ClientMemory)
 
     @property
     def configs(self) -> Configs:
@@ -105,6 +107,7 @@ def subject_of(view: View) -> PostureSubject:
         unread=(never | failed) & ~denied,
         uses_transactions=bool(snapshot.transactions.known)
         or TRANSACTION_STATE in partitions.index.position_of_topic,
+        clients=view.memory.clients,
     )
 
 

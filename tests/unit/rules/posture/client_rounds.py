@@ -10,12 +10,15 @@ from rules.facts.batch_samples import BatchSamples, CommitSample, PartitionSampl
 from rules.facts.identity import TopicPartition
 from rules.facts.memory import Memory, advance
 from rules.facts.snapshot import Snapshot
-from rules.posture.line import PostureJudgement, PostureLine
+from rules.posture.line import PostureJudgement, PostureLine, Unseen
+from rules.posture.subject import PostureSubject, subject_of
 from rules.verdict import Verdict
 from rules.view import View
 from tests.factories import at, snapshot
 
 ROUND_SECONDS = 10
+
+Judge = Callable[[PostureSubject], PostureJudgement]
 
 
 def writer(producer_id: int | None = 7, offset: int = 0, **overrides: Any) -> WriterSample:
@@ -82,6 +85,13 @@ def view_after(snapshots: Sequence[Snapshot], memory: Memory | None = None) -> V
     return View(snapshot=last, memory=memory, before=before, now=last.taken_at)
 
 
-def wrong(judge: Callable[[View], PostureJudgement], view: View) -> list[PostureLine]:
+def named(judge: Judge, view: View) -> list[PostureLine]:
     """Return what the check names."""
-    return list(judge(view).lines(Verdict.BREACH))
+    return list(judge(subject_of(view)).lines(Verdict.BREACH))
+
+
+def unknown(judge: Judge, view: View) -> list[PostureLine]:
+    """Return what the check cannot say; its last line is that of all clients."""
+    *lines, rest = judge(subject_of(view)).lines(Verdict.UNKNOWN)
+    assert rest.reason is Unseen.CLIENT_ONLY
+    return lines

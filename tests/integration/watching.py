@@ -27,12 +27,14 @@ class Watch:
         topics: str | None = None,
         *,
         reads_transactions: bool = True,
+        samples_batches: bool = False,
     ) -> None:
         self._watcher = Watcher(
             "default",
             reader,
             Scope(
                 transaction_log=reads_transactions,
+                batch_samples=samples_batches,
                 topics=None if topics is None else re.compile(topics),
             ),
             utc_now=utc_now,

@@ -24,7 +24,6 @@ from rules.facts.column import Column
 from rules.facts.episodes import SequenceMemory
 from rules.facts.group_memory import GroupMemory
 from rules.facts.identity import TopicId
-from rules.facts.lag_objectives import MINUTES, ObjectiveMemory
 from rules.facts.last_observation import LastObservations
 from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import LossMemory
@@ -64,6 +63,7 @@ from service.storage.formats.loss import (
     with_first_epochs,
 )
 from service.storage.formats.members import members_of, put_members
+from service.storage.formats.objectives import objectives_of, put_objectives
 from service.storage.formats.sequence import plain_sequences, sequences_of
 from service.storage.formats.suspicions import plain_suspicions, suspicions_of
 from service.storage.formats.values import plain, read
@@ -84,7 +84,6 @@ ELECTIONS: Final = "losses.elections"
 FIRST_EPOCHS: Final = "losses.first_epochs"
 SEQUENCES: Final = "sequences"
 SUSPICIONS: Final = "suspicions"
-OBJECTIVES: Final = "objectives"
 LOG_POSITIONS: Final = "log_positions"
 OUTCOMES: Final = "transaction.outcomes"
 REPLICATION: Final = "replication"
@@ -213,7 +212,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     put_columns(into, "leadership", leaderships)
     put_fencing(into, memory.fencing)
     into[SUSPICIONS] = text_of(plain_suspicions(memory.suspicions))
-    _put_objectives(into, memory.objectives)
+    put_objectives(into, memory.objectives)
     rows = len(memory.partitions)
     replication = replace(memory.replication.padded(rows), first_seen_us=Column.absent(rows))
     put_columns(into, REPLICATION, replication)
@@ -252,7 +251,7 @@ def _memory(arrays: Arrays) -> Memory:
         suspicions=suspicions_of(read_text(arrays[SUSPICIONS]))
         if SUSPICIONS in arrays
         else SuspicionMemory(),
-        objectives=_objectives(arrays),
+        objectives=objectives_of(arrays),
         replication=_replication(arrays, len(own)),
         brokers=brokers_of(read_text(arrays[BROKERS])) if BROKERS in arrays else BrokerMemory(),
         changes=_changes(arrays, places),
@@ -272,35 +271,6 @@ def _replication(arrays: Arrays, rows: int) -> ReplicationMemory:
     if f"{REPLICATION}.seen_us" not in arrays:
         return ReplicationMemory.absent(rows)
     return ReplicationMemory(**read_columns(arrays, REPLICATION, ReplicationMemory, rows))
-
-
-def _put_objectives(into: Arrays, memory: ObjectiveMemory) -> None:
-    """Add how objectives of time lag were kept; nothing where there are none."""
-    if len(memory):
-        rows = zip(memory.group_ids, memory.limit_ms, memory.share, strict=True)
-        into[OBJECTIVES] = text_of([memory.newest, [list(row) for row in rows]])
-        into[f"{OBJECTIVES}.late"] = memory.late_ms
-        into[f"{OBJECTIVES}.measured"] = memory.measured_ms
-
-
-def _objectives(arrays: Arrays) -> ObjectiveMemory:
-    if OBJECTIVES not in arrays:
-        return ObjectiveMemory.none()
-    newest, rows = read_text(arrays[OBJECTIVES])
-    objectives = read(tuple[tuple[str, int, float], ...], rows)
-    late, measured = (
-        arrays[f"{OBJECTIVES}.{name}"].astype(np.int32) for name in ("late", "measured")
-    )
-    if not late.shape == measured.shape == (len(objectives), MINUTES):
-        raise ValueError("the minutes of objectives are not those of their groups")
-    return ObjectiveMemory(
-        group_ids=tuple(name for name, _, _ in objectives),
-        limit_ms=tuple(limit for _, limit, _ in objectives),
-        share=tuple(share for _, _, share in objectives),
-        newest=int(newest),
-        late_ms=late,
-        measured_ms=measured,
-    )
 
 
 def _losses(arrays: Arrays) -> LossMemory:

@@ -181,6 +181,7 @@ def outliving(memory: Memory) -> Memory:
         memory,
         members=MemberMemory(groups=histories),
         transactions=TransactionMemory(outcomes=kept),
+        transactional_topics={},
         costs=CostMemory(),
         brokers=replace(memory.brokers, answered=frozenset()),
         replication=replace(

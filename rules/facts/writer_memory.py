@@ -19,7 +19,7 @@ from rules.facts.snapshot import Snapshot
 from rules.facts.times import MICROSECOND
 
 REMEMBERED_FOR: Final = timedelta(hours=24)  # after a producer was last seen
-MOST_PARTITIONS: Final = 5000  # those whose producers were seen last
+MOST_PARTITIONS: Final = 2000  # those whose producers were seen last
 MOST_WRITERS: Final = 16  # of one partition, those seen last
 
 

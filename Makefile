@@ -23,7 +23,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
 PYTEST := $(BIN)/python -m pytest -q --durations 10 --durations-min 5 $(RERUNS)
 
-.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long jobs-long nightly-kills property-long runbooks fuzz attacks pictures docs golden lock kafka-lock format clean
+.PHONY: help setup demo test quick check $(AREAS) coverage bench baseline-quality applications variations versions quiet quiet-long quiet-clients ordinary-trouble loss-long returned-long tail-long jobs-long nightly-kills property-long runbooks fuzz attacks pictures docs golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -168,6 +168,9 @@ quiet: $(READY) ## 3 minutes of healthy load, with all that ordinarily happens: 
 
 quiet-long: $(READY) ## the same for 15 minutes
 	@QUIET_SECONDS=900 $(BIN)/python $(QUIET)
+
+quiet-clients: $(READY) ## 10 minutes of a healthy pipeline that restarts and rebalances: no client is named
+	@EVIDENCE_SECONDS=600 $(BIN)/python -m pytest tests/integration/test_client_evidence.py -k healthy -q --log-cli-level=INFO --log-disable=httpx2
 
 ordinary-trouble: $(READY) ## 40 minutes of freezes, moves, restarts, long transactions: no false alarm (ORDINARY_SEED=...)
 	@ORDINARY_WHOLE=1 $(BIN)/python -m pytest $(ORDINARY) -q --log-cli-level=INFO --log-disable=httpx2

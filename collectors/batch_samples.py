@@ -3,7 +3,8 @@
 Each broker gets at most one Fetch in a round. It answers the first partition that has something with a whole
 batch, however large, and all others within the sizes that are requested. So a partition whose batches are
 known to be small comes first; while a broker has none, it is queried alone, with all of the round's bytes.
-Partitions take turns, those that waited longest first. Needs READ on the topics; without it, there is a gap.
+Partitions take turns, those that waited longest first; one with a batch beyond a round's bytes is left out. Needs
+READ on the topics; without it, there is a gap.
 Of `__consumer_offsets`, the keys of commits are read too: they name the group.
 Source: Fetch with isolation read_uncommitted, `ReplicaManager.readFromLog` of the broker (order and sizes).
 """
@@ -235,7 +236,7 @@ class _Taken:
                 self._note_error(row, name, int(part.error_code))
             elif records:
                 self.denied.pop(name.topic, None)
-                self._note(row, name, records, _start(self.progress, offsets, row))
+                self._note(row, name, records, offsets)
             elif used + PARTITION_BYTES <= batch.max_bytes:
                 self.progress.turn[row], self.progress.is_large[row] = self.round, True
             used += len(records)
@@ -246,22 +247,24 @@ class _Taken:
         if code == _DENIED:
             self.denied[name.topic] = self.round
 
-    def _note(self, row: int, name: TopicPartition, records: bytes, start: int) -> None:
+    def _note(self, row: int, name: TopicPartition, records: bytes, offsets: Offsets) -> None:
+        start, end = _start(self.progress, offsets, row), int(offsets.high_watermark.values[row])
         headers = [header for header in read_all_headers(records) if header.last_offset >= start]
         self.progress.turn[row] = self.round
         if not headers:
             return
         self.progress.largest[row] = max(header.size for header in headers)
         self.progress.is_large[row] = False
-        self.progress.sampled_to[row] = headers[-1].last_offset + 1
+        sampled_to = min(headers[-1].last_offset + 1, end)
+        self.progress.sampled_to[row] = sampled_to
         if name.topic == OFFSETS_TOPIC:
-            self.commits += _commits_of(records, start)
+            self.commits += commits_of(records, start)
             return
         self.samples.append(
             PartitionSample(
                 row=row,
                 sampled_from=max(headers[0].base_offset, start),
-                sampled_to=headers[-1].last_offset + 1,
+                sampled_to=sampled_to,
                 writers=writers_of(headers),
             )
         )
@@ -298,7 +301,7 @@ def _ordered(progress: _Progress, first: int, rows: Sequence[int], most: int) ->
     return tuple(row for own in by_topic.values() for row in own)
 
 
-def _commits_of(records: bytes, start: int) -> Iterator[CommitSample]:
+def commits_of(records: bytes, start: int) -> Iterator[CommitSample]:
     """Yield the commits in a piece of `__consumer_offsets`; a deleted one is none."""
     for header, batch in split_batches(records):
         if header.is_control:

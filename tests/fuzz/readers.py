@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from collectors.batch_samples import commits_of
 from collectors.commit_deletions import find_recreated
+from collectors.sampled_writers import writers_of
 from collectors.transaction_record import RecordUnreadableError, decode, decode_name
 from collectors.wire import blocks, codec, transaction_answers
 from collectors.wire.api import (
@@ -19,7 +21,7 @@ from collectors.wire.api import (
     OFFSET_FETCH,
     Api,
 )
-from collectors.wire.batches import read_headers
+from collectors.wire.batches import read_all_headers, read_headers
 from collectors.wire.blocks import IrregularError
 from collectors.wire.codec import UnreadableError
 from collectors.wire.config_answers import ConfigAnswerReader
@@ -86,6 +88,11 @@ def _log(draw: random.Random) -> bytes:
     return render_batch(records) + render_batch(records[:1], base=4) + batches(draw)
 
 
+def _commits(draw: random.Random) -> bytes:
+    records = [Record(n, _commit_key(draw), draw.randbytes(20)) for n in range(4)]
+    return render_batch(records)
+
+
 def _transaction(draw: random.Random) -> bytes:
     topics = tuple(
         (f"topic-{n}", tuple(range(draw.randrange(9)))) for n in range(draw.randrange(4))
@@ -132,6 +139,8 @@ OWN: Final = (
     ),
     Reader("records", read_records, _log),
     Reader("batch headers", read_headers, batches),
+    Reader("sampled batches", lambda data: writers_of(read_all_headers(data)), batches),
+    Reader("sampled commits", lambda data: list(commits_of(data, 0)), _commits),
     Reader(
         "values of transactions",
         partial(decode, render_key("payments")),

@@ -21,10 +21,17 @@ TRANSACTION_TIMEOUT_MS = 300_000  # longer than any test takes on a busy machine
 
 
 def produce(
-    bootstrap: str, topic: str, count: int, *, partition: int = 0, acks: str = "all"
+    bootstrap: str,
+    topic: str,
+    count: int,
+    *,
+    partition: int = 0,
+    acks: str = "all",
+    is_idempotent: bool = False,
 ) -> None:
     """Append records; with acks=1 they are acknowledged by the leader alone."""
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 0})
+    settings = {"acks": acks, "enable.idempotence": is_idempotent, "linger.ms": 0}
+    producer = Producer({"bootstrap.servers": bootstrap, **settings})
     for _ in range(count):
         producer.produce(topic, b"value", partition=partition)
     assert producer.flush(FLUSH_SECONDS) == 0

@@ -143,7 +143,7 @@ class Happenings:
     def _pass(self, topic: str) -> None:
         servers = self._cluster.bootstrap_servers
         self._admin.create_topic(topic, partitions=2)
-        produce(servers, topic, RECORDS)
+        produce(servers, topic, RECORDS, is_idempotent=True)
         commit_offset(servers, f"{topic}-reader", topic, RECORDS)
 
     def _kill(self, node: int) -> None:

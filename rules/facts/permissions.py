@@ -110,7 +110,7 @@ NEEDED: Final = (
         name=_CONSUMER_OFFSETS,
         requests=("Fetch",),
         without="a group that was deleted and created again within a round may be taken for one that was "
-        "reset",
+        "reset; whether groups commit outside of their transactions is not seen, with a gap",
         rules=("consumer_group_rewound",),
     ),
     NeededPermission(
@@ -141,7 +141,8 @@ NEEDED: Final = (
         operation=Operation.READ,
         resource=ResourceType.TOPIC,
         requests=("Fetch", "DescribeProducers"),
-        without="`nothing_to_read` is `null`, and who has a transaction open on it is not seen: gaps",
+        without="`nothing_to_read` is `null`, who has a transaction open on it and whether its producers are "
+        "idempotent is not seen: gaps",
         rules=(
             "consumer_group_stalled",
             "read_committed_consumers_blocked",

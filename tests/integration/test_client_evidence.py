@@ -16,6 +16,7 @@ from typing import Any, Final
 
 import pytest
 
+from rules.facts.gap import GapCause, GapScope
 from rules.posture.checks import (
     client_auto_commit,
     client_idempotence,
@@ -29,7 +30,7 @@ from rules.verdict import Verdict
 from service.observe.cluster_reader import ClusterReader
 from service.observe.watch import WatchedRound
 from service.runtime.clock import monotonic, utc_now
-from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.admin import Permission, SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.consumer import GroupConsumer
 from service.sandbox.workloads.java_tool import JavaProducer
@@ -37,6 +38,7 @@ from service.sandbox.workloads.pipeline import TransactionalPipeline
 from service.sandbox.workloads.producer import IdempotentProducer
 from service.sandbox.workloads.standard import WorkloadPlan, standard_workload
 from service.sandbox.workloads.transactions import OpenTransaction
+from tests.integration.conftest import MakeReader
 from tests.integration.watching import Watch
 
 QUICK_SECONDS: Final = 45.0
@@ -160,6 +162,37 @@ def test_clients_that_are_set_wrongly_are_named_with_partition_and_time(
     assert lines["client_isolation", opened].evidence["group"] == uncommitted.group
     assert lines["client_auto_commit", mixed].evidence["group"] == mixing.group_id
     assert_bounded(watch)
+
+
+def test_without_read_nothing_is_sampled_and_the_checks_name_the_permission(
+    ground: Ground, make_reader: MakeReader
+) -> None:
+    topic, servers = ground.topic("hidden"), ground.cluster.sasl_bootstrap_servers
+    ground.produce(topic, **{"enable.idempotence": "false"})
+    admin = SandboxAdmin(ground.servers)
+    user = admin.create_user("sample-blind", "sample-blind-sandbox-only")
+    given = [
+        Permission(user=user.name, operation="describe", resource=resource, name="*")
+        for resource in ("cluster", "topic")
+    ]
+    admin.grant(given)
+    ground.undo.callback(admin.revoke, given)
+    reader = make_reader(
+        bootstrap_servers=servers,
+        security_protocol="SASL_PLAINTEXT",
+        sasl_username=user.name,
+        sasl_password=user.password,
+    )
+    watch = Watch(reader, samples_batches=True, topics=topic)
+    made = watch.until(lambda made: made.snapshot and made.snapshot.batch_samples.denied_topics)
+    assert made.snapshot is not None
+    assert made.view is not None
+    [gap] = [each for each in made.snapshot.gaps if each.scope is GapScope.BATCH_SAMPLES]
+    assert (gap.cause, f"READ on Topic {topic}" in gap.why) == (GapCause.NOT_AUTHORIZED, True)
+    unknown = client_idempotence.judge(subject_of(made.view)).lines(Verdict.UNKNOWN)
+    needs = [line.evidence.get("needs") for line in unknown]
+    assert needs == [f"READ on Topic {topic}", None], "of all other clients nothing is known"
+    assert named(made) == []
 
 
 def is_regular(made: WatchedRound, topic: str) -> bool:

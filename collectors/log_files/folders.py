@@ -110,8 +110,8 @@ class _Search:
     def _read_directory(self, path: Path) -> Mapping[str, OffsetCheckpoint]:
         """Read the checkpoints of a log directory, once."""
         if path not in self.directories:
-            found = {name: path / name for name in _CHECKPOINTS if (path / name).is_file()}
-            read = {name: checkpoints.read_offsets(file) for name, file in found.items()}
+            names = [name for name in _CHECKPOINTS if (path / name).is_file()]
+            read = {name: checkpoints.read_offsets(path / name) for name in names}
             self.directories[path] = read
             self.problems += [problem for each in read.values() for problem in each.problems]
         return self.directories[path]

@@ -253,10 +253,10 @@ class _Reader:
 
 def control_record_of(record: bytes) -> ControlRecord:
     """Return what the first bytes of a control batch's record say."""
-    found = read_control_record(record)
-    if found is None or not 0 <= found[0] < len(_CONTROL_TYPES):
+    control = read_control_record(record)
+    if control is None or not 0 <= control[0] < len(_CONTROL_TYPES):
         return ControlRecord(ControlType.UNKNOWN)
-    return ControlRecord(_CONTROL_TYPES[found[0]], found[1])
+    return ControlRecord(_CONTROL_TYPES[control[0]], control[1])
 
 
 def _headers(piece: bytes, places: list[int]) -> NDArray[np.void]:

@@ -19,6 +19,7 @@ from service.schemas.forms import Form, compose, list_of, picked
 from service.settings.sources import Source
 from service.storage.baselines.publishing import Publishing
 from service.storage.database.schema import SchemaState
+from service.views.log_files.models import BatchRow, InspectedFiles, RecordRow
 from service.views.model import Model
 
 
@@ -236,6 +237,7 @@ FROM_HERE: Final[Mapping[str, Form]] = {
     "dashboards push": Dashboards,
     "db check": Database,
     "history import": Import,
+    "log inspect": InspectedFiles | BatchRow | RecordRow,
     "nightly run": Plan | Event | Nightly,
     "rules ls": compose("Rules", rules=list_of(_RULE)),
     "rules show": compose(

@@ -29,8 +29,8 @@ def end_of_epoch(starts: Sequence[EpochStart], log_end: int, epoch: int) -> Epoc
     earlier = [start for start in starts if start.leader_epoch <= epoch]
     later = [start for start in starts if start.leader_epoch > epoch]
     if later:
-        found = earlier[-1].leader_epoch if earlier else epoch
-        return EpochEnd(found, later[0].start_offset)
+        not_later = earlier[-1].leader_epoch if earlier else epoch
+        return EpochEnd(not_later, later[0].start_offset)
     is_latest = bool(earlier) and earlier[-1].leader_epoch == epoch
     return EpochEnd(epoch, log_end) if is_latest else None
 

@@ -28,20 +28,23 @@ from rules.view import View
 SHOWN: Final = 20  # groups, transactional ids
 KEEP_IT_DOWN: Final = (
     "The disk of broker {leader} holds the only copy of the missing records, and the broker "
-    "truncates its log as soon as it follows the new leader: keep it down, copy the folder {name} "
-    "of its log directory, and read the copy with kafka-dump-log.sh --print-data-log."
+    "truncates its log as soon as it follows the new leader: keep it down, copy the folder {name} of its log "
+    "directory and the file replication-offset-checkpoint beside it, and let tidemark log diff write out of the "
+    "copy what the new leader lacks."
 )
 
 COPY_IT_FIRST: Final = (
     "It is not proven whether records are missing. Until it is, copy the folder {name} of the log "
     "directory of broker {leader} before the broker is started again: it truncates its log as soon "
-    "as it follows the new leader, and records that only it may have are gone then."
+    "as it follows the new leader, and records that only it may have are gone then. tidemark log diff "
+    "shows whether the copy has any."
 )
 
 COPY_THEM_FIRST: Final = (
     "It is not proven whether records are missing. Until it is, copy the folder {name} of the log "
     "directories of the brokers {leaders} before they are started again: they truncate their logs as "
-    "soon as they follow the new leader, and records that only one of them may have are gone then."
+    "soon as they follow the new leader, and records that only one of them may have are gone then. tidemark "
+    "log diff shows whether a copy has any."
 )
 
 

@@ -51,6 +51,7 @@ OF_CLUSTER: Final = frozenset(
         ("tx", "show"),
         ("tx", "hanging"),
         ("collect", "--once"),
+        ("log", "diff"),
         ("loss", "check"),
     }
 )  # they query the cluster, and only read

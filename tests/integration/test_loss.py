@@ -32,6 +32,12 @@ from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append_plain
 from tests.integration.conftest import MakeReader
 from tests.integration.elections import let_stale_lead
+from tests.integration.former_leaders import (
+    WITHOUT_DEATH,
+    assert_compared,
+    assert_exactly_lost,
+    former_leaders,
+)
 from tests.integration.loss_truths import CHECKS, KEPT, assert_healed, assert_lost
 from tests.integration.observing import commit, ends, only, partition
 from tests.integration.test_loss_returned import UNCLEAN, logs_of
@@ -113,10 +119,14 @@ def assert_certain(finding: Finding, one: PartitionTruth) -> None:
     ],
 )
 def test_committed_loss_is_told_to_the_offset(
-    faults: Sandbox, make_reader: MakeReader, options: dict[str, Any]
+    faults: Sandbox, make_reader: MakeReader, options: dict[str, Any], tmp_path: Path
 ) -> None:
+    """And `log diff` finds in the copies of the old leader exactly what is lost."""
     watch = Watch(make_reader())
-    with prepare_loss("committed-loss", faults, **options) as prepared:
+    with (
+        former_leaders(faults, tmp_path) as copies,
+        prepare_loss("committed-loss", faults, **options) as prepared,
+    ):
         watch.round()
         watch.round()
         truth = prepared.inject()
@@ -140,6 +150,7 @@ def test_committed_loss_is_told_to_the_offset(
         assert "unreplicated_records_lost" not in found
         for silent in truth.silent:
             assert silent not in found, told(watch.rounds)
+        assert_exactly_lost(copies, truth)
 
 
 @pytest.mark.parametrize(
@@ -154,12 +165,21 @@ def test_committed_loss_is_told_to_the_offset(
     ],
 )
 def test_each_fault_is_as_its_truth_and_is_told_by_its_own_rules_alone(
-    faults: Sandbox, make_reader: MakeReader, reader: ClusterReader, fault: LossName
+    faults: Sandbox,
+    make_reader: MakeReader,
+    reader: ClusterReader,
+    fault: LossName,
+    tmp_path: Path,
 ) -> None:
     watch = Watch(make_reader())
-    with prepare_loss(fault, faults) as prepared:
+    with (
+        former_leaders(faults, tmp_path) as copies,
+        prepare_loss(fault, faults) as prepared,
+    ):
         watch.round()
         watch.round()
+        if fault in WITHOUT_DEATH:
+            copies.take_all()
         if fault == "unreplicated-loss":
             assert ends(reader, prepared.topic) == (KEPT, KEPT, KEPT + 24)
         truth = prepared.inject()
@@ -181,6 +201,7 @@ def test_each_fault_is_as_its_truth_and_is_told_by_its_own_rules_alone(
                 assert gone == (one.lost_from, one.lost_to)
         if fault in CHECKS:
             CHECKS[fault](faults, reader, truth)
+        assert_compared(copies, truth)
     if fault in CHECKS:
         assert_healed(faults, reader, truth.topic)
 
@@ -244,6 +265,7 @@ def test_committed_transactions_that_are_lost_whole_are_named(
     faults: Sandbox,
     make_reader: MakeReader,
     reader: ClusterReader,
+    tmp_path: Path,
     *,
     protocol: Protocol,
     goes_on: bool,
@@ -251,9 +273,12 @@ def test_committed_transactions_that_are_lost_whole_are_named(
     watch = Watch(make_reader())
     watch.round()  # the coordinators' log is followed from its end on
     options = {} if goes_on else {"readers": True, "partitions": 2, "records": 12, "batch": 8}
-    with prepare_loss(
-        "committed-loss", faults, transactional=True, protocol=protocol, **options
-    ) as prepared:
+    with (
+        former_leaders(faults, tmp_path) as copies,
+        prepare_loss(
+            "committed-loss", faults, transactional=True, protocol=protocol, **options
+        ) as prepared,
+    ):
         kept = ends(reader, prepared.topic)
         watch.round()
         watch.round()
@@ -277,6 +302,7 @@ def test_committed_transactions_that_are_lost_whole_are_named(
         assert [row["transactional_id"] for row in reversed(rows)] == [
             lost.transactional_id for lost in one.transactions
         ]
+        assert_exactly_lost(copies, truth)
     assert_healed(faults, reader, truth.topic)
 
 

@@ -42,8 +42,8 @@ NOT_LOST: Final = (
 )
 NOT_FOUND: Final = "check whether the topic was deleted and created again while these consumers ran: then nothing was lost"
 OF_THE_COPY: Final = (
-    "Of a copy that is records without a transaction, and transactions that it or `lost_transactions` "
-    "shows to be committed (endTxnMarker: COMMIT): nothing of aborted or open ones, no control batches."
+    "Of a copy that is what tidemark log diff writes, and of what it leaves out as undecided the transactions "
+    "that are in `lost_transactions`: nothing of aborted or open ones, and nothing that is there again."
 )
 DELETED_SINCE: Final = (
     "The topic was deleted since. Only brokers that were down then still have its data, until they "
@@ -148,12 +148,13 @@ def _save(place: _Place, facts: LossFacts, *, is_proven: bool = False) -> Iterat
     begins = _begins(facts)
     start = "" if begins is None else f", from offset {begins} on"
     yield (
-        f"Copy the folder {place.folder} of its log directory (log.dirs), while it is down: "
-        f"cp -a {shlex.quote(f'LOG_DIR/{place.folder}')} SAFE_PLACE/"
+        f"Copy the folder {place.folder} of its log directory (log.dirs), while it is down, and its checkpoint: "
+        f"cp -a {shlex.quote(f'LOG_DIR/{place.folder}')} LOG_DIR/replication-offset-checkpoint SAFE_PLACE/"
     )
+    seen = "" if facts.certain_to is None else f"--high-watermark {facts.certain_to} "
     yield (
-        f"Read the copy{start}: kafka-dump-log.sh --print-data-log "
-        f"--files {shlex.quote(f'SAFE_PLACE/{place.folder}/SEGMENT.log')}"
+        f"Write out of the copy what the new leader lacks{start}: tidemark log diff "
+        f"{shlex.quote(f'SAFE_PLACE/{place.folder}')} {seen}--records lost.jsonl --bootstrap-servers HOST:PORT"
     )
 
 

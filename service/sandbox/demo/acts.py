@@ -6,9 +6,9 @@ from itertools import pairwise
 from typing import Final
 
 from collectors.naming import counted
-from rules.loss.evidence_fields import LossEvidence
-from service.sandbox.demo.act import Act, Observation, Seen, Step, is_alone, whole_again
+from service.sandbox.demo.act import Act, Observation, Seen, Step
 from service.sandbox.demo.api import RoundStatus, Row
+from service.sandbox.demo.loss_act import LOSS
 from service.sandbox.demo.pager_act import PAGER
 from service.sandbox.demo.sequence_act import SEQUENCES
 from service.sandbox.demo.stage import (
@@ -17,7 +17,6 @@ from service.sandbox.demo.stage import (
     FAST_GROUP,
     INVOICES,
     KILLED,
-    LOST,
     PARCELS,
     PAYMENTS,
     READ,
@@ -174,23 +173,6 @@ def _back(broker: int) -> Seen:
     return seen
 
 
-def _is_truly_lost(observed: Observation) -> str | None:
-    """Compare the reported loss with what reading the log before and after has shown."""
-    evidence = observed.evidence("committed_records_lost", INVOICES, LossEvidence)
-    if evidence is None or observed.stage.truth is None:
-        return None
-    [truth] = observed.stage.truth.partitions
-    start, end = evidence["certain_from"], evidence["certain_to"]
-    if (start, end) != (truth.lost_from, truth.committed_to) or end is None:
-        return None
-    return (
-        f"critical committed_records_lost on {INVOICES}: {evidence['certain_offsets']} committed offsets, "
-        f"{start} to {end - 1}, are gone for certain; what was appended "
-        f"after {evidence['unknown_since']} is unknown\n        advice: {evidence['advice']}\n"
-        "        read from the log before and after: exactly these are gone"
-    )
-
-
 def _join_epochs(values: set[int | None]) -> str:
     return ", ".join(sorted("unknown" if value is None else str(value) for value in values))
 
@@ -280,29 +262,7 @@ ACTS: Final = (
             ),
         ],
     ),
-    Act(
-        title="Committed records are lost",
-        steps=[
-            Step(
-                did=f"{LOST} records went to {INVOICES}, acknowledged while one broker alone was in sync",
-                do=Stage.prepare_loss,
-                seen=is_alone(INVOICES, LOST),
-                limit_seconds=45,
-            ),
-            Step(
-                did="that broker was killed, and a replica leads that has none of them",
-                do=Stage.lose_records,
-                seen=_is_truly_lost,
-                limit_seconds=45,
-            ),
-            Step(
-                did="the old leader came back, and truncated the only copy",
-                do=Stage.bring_back,
-                seen=whole_again,
-                limit_seconds=60,
-            ),
-        ],
-    ),
+    LOSS,
     SEQUENCES,
     REJECTED_IN_TRANSACTION,
     PAGER,

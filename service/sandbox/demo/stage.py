@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rules.errors import SandboxError
 from service.runtime import clock
@@ -80,6 +80,7 @@ class Stage:
     temporary_groups: list[str] = field(default_factory=list)  # that only a step needs
     prepared: Prepared[LossTruth] | None = None  # records that are to be lost
     truth: LossTruth | None = None  # what was lost, verified by reading the log
+    compared: dict[str, Any] | None = None  # what `log diff` said of its partition last
     prepared_sequence: Prepared[SequenceTruth] | None = None
     sequence_truth: SequenceTruth | None = None  # likewise
     loss: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)

@@ -20,6 +20,7 @@ from service.cli.log.diff.comparing import Comparison, compare
 from service.cli.log.diff.sources import FolderSource, LeaderSource, NewSource
 
 Find = Callable[[TopicPartition], NewSource]
+SHOWN: Final = 3  # problems of a folder without a log
 _NO_LOG: Final = NewLog(topic_id=None, latest_epoch=None, log_start=0, log_end=0)
 
 
@@ -29,10 +30,13 @@ def find_copies(path: Path, name: TopicPartition | None) -> dict[TopicPartition,
     Raises:
         BadParameter: there are none, or one whose partition is not known.
     """
-    found = find_logs([path])
-    logs = [log for log in found.logs if log.segments and log.state is FolderState.LIVE]
+    if not path.exists():
+        raise click.BadParameter(f"{path} does not exist")
+    paths = find_logs([path])
+    logs = [log for log in paths.logs if log.segments and log.state is FolderState.LIVE]
     if not logs:
-        why = "; ".join(map(str, found.problems)) or f"{path} holds no segment of a log"
+        problems = (*paths.problems, *(each for log in paths.logs for each in log.problems))
+        why = "; ".join(map(str, problems[:SHOWN])) or f"{path} holds no segment of a log"
         raise click.BadParameter(why)
     if name is not None and len(logs) == 1:
         return {name: logs[0]}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from service.cli.log.diff.showing import Result, Shown
 
 INCLUDABLE: Final = tuple(str(fate) for fate in Fate if fate not in (Fate.LOST, Fate.NOT_READABLE))
-PATH: Final = click.Path(path_type=Path, exists=True)
+PATH: Final = click.Path(path_type=Path)
 NEW_FILE: Final = click.Path(path_type=Path, dir_okay=False)
 
 

@@ -167,13 +167,13 @@ def compare(
         UnreachableError: the new leader does not answer where leader epochs end.
     """
     new = source.describe([start.leader_epoch for start in copy.epochs])
-    known = (copy.log.high_watermark, high_watermark)
+    observed = (copy.log.high_watermark, high_watermark)
     old = OldLog(
         topic_id=copy.log.topic_id,
         epochs=copy.epochs,
         log_start=copy.log_start,
         log_end=copy.log_end,
-        high_watermark=max((each for each in known if each is not None), default=None),
+        high_watermark=max((each for each in observed if each is not None), default=None),
         is_cut=copy.is_cut,
     )
     parting = part(old, new)

@@ -210,10 +210,10 @@ def _parts(shown: Shown) -> Iterator[Part]:
     if transactions:
         yield Table(columns=_TRANSACTIONS, rows=transactions)
     for heading, lines in (("LIMITS", _limits(comparison)), ("NEXT", _next_steps(shown))):
-        found = list(lines)
-        if found and missing is not None:
+        sentences = list(lines)
+        if sentences:
             yield Line(heading)
-            yield from (Line(f"  {line}") for line in found)
+            yield from (Line(f"  {line}") for line in sentences)
 
 
 def _marker(row: Row) -> str:

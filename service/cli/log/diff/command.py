@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
@@ -14,12 +15,14 @@ from rules.log_files.missing import Fate
 from service.cli.options.kafka_options import kafka_flags, kafka_options
 from service.cli.server.report import PLACE
 from service.cli.terminal.answer import print_answer
+from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.formats import output_option
+from service.cli.terminal.output import OutputError
 
 if TYPE_CHECKING:
-    from service.cli.log.diff.choosing import Find
-    from service.cli.log.diff.comparing import Comparison
-    from service.cli.log.diff.showing import Result, Shown
+    from service.observe.log_diff.sources import Find
+    from service.views.log_diff.compared import Comparison
+    from service.views.log_diff.document import Result, Shown
 
 INCLUDABLE: Final = tuple(str(fate) for fate in Fate if fate not in (Fate.LOST, Fate.NOT_READABLE))
 PATH: Final = click.Path(path_type=Path)
@@ -83,9 +86,11 @@ def command(old: Path, new: Path | None, **options: Any) -> int:
       tidemark log diff /safe/orders-3 --bootstrap-servers broker-1:9092 --records lost.jsonl
       tidemark log diff /safe/orders-3 /data/kafka/orders-3 --segment lost.log -o json
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
-    from service.cli.log.diff import choosing  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.log.diff.choosing import find_copies  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.log.diff.tables import parts  # noqa: PLC0415 - same
+    from service.observe.log_diff.comparing import compare_all  # noqa: PLC0415 - same
 
-    copies = choosing.find_copies(old, _name(options["partition"]))
+    copies = find_copies(old, _name(options["partition"]))
     if options["segment"] is not None and len(copies) > 1:
         raise click.UsageError(
             "--segment takes the batches of one partition: name it with --partition."
@@ -94,13 +99,15 @@ def command(old: Path, new: Path | None, **options: Any) -> int:
         by_content = options["compare"] == "content" or (
             options["compare"] is None and options["records"] is not None
         )
-        comparisons = choosing.compare_all(
+        comparisons = compare_all(
             copies, find, high_watermark=options["high_watermark"], by_content=by_content
         )
         shown = [_write(each, records, segment, _fates(options)) for each in comparisons]
     result = _result(shown, options)
-    print_answer(result.document(), result.parts(), options)
-    return result.exit_code
+    print_answer(result.document(), parts(result), options)
+    if result.may_be_lost:
+        return ExitCode.LOST
+    return ExitCode.OK if result.is_ok else ExitCode.INCOMPLETE
 
 
 def _name(text: str | None) -> TopicPartition | None:
@@ -119,34 +126,49 @@ def _fates(options: dict[str, Any]) -> tuple[Fate, ...]:
 @contextlib.contextmanager
 def _finder(copies: Any, new: Path | None, options: dict[str, Any]) -> Iterator[Find]:
     """Yield what finds the new log of a partition."""
-    from service.cli.log.diff import choosing  # noqa: PLC0415 - keeps `--help` fast
+    from service.observe.log_diff.sources import at_leaders, in_folder  # noqa: PLC0415 - keeps `--help` fast
 
     if new is not None:
-        only = next(iter(copies)) if len(copies) == 1 else None
-        yield choosing.in_folder(choosing.find_copies(new, only))
-        return
-    import os  # noqa: PLC0415
+        from service.cli.log.diff.choosing import find_copies  # noqa: PLC0415 - same
 
+        only = next(iter(copies)) if len(copies) == 1 else None
+        yield in_folder(find_copies(new, only))
+        return
     from service.app.cluster import leader_session  # noqa: PLC0415 - keeps `--help` fast
     from service.settings import read_settings  # noqa: PLC0415 - same
 
     flags = {"kafka": kafka_flags(options)}
     settings = read_settings(os.environ, path=options["path"], flags=flags)
     with leader_session(settings.kafka) as session:
-        yield choosing.at_leaders(session)
+        yield at_leaders(session)
 
 
 @contextlib.contextmanager
 def _files(options: dict[str, Any]) -> Iterator[tuple[IO[str] | None, IO[bytes] | None]]:
     """Yield the new files for records and for batches, where they are wanted."""
-    from service.cli.log.diff.writing import new_file  # noqa: PLC0415 - keeps `--help` fast
-
     with contextlib.ExitStack() as stack:
         records, segment = options["records"], options["segment"]
         yield (
-            None if records is None else stack.enter_context(new_file(records, "x")),
-            None if segment is None else stack.enter_context(new_file(segment, "xb")),
+            None if records is None else stack.enter_context(_new_file(records, "x")),
+            None if segment is None else stack.enter_context(_new_file(segment, "xb")),
         )
+
+
+@contextlib.contextmanager
+def _new_file(path: Path, mode: str) -> Iterator[IO[Any]]:
+    """Yield a file that is not there yet.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    encoding = None if "b" in mode else "utf-8"
+    try:
+        with path.open(mode, encoding=encoding) as file:
+            yield file
+    except FileExistsError as exc:
+        raise click.UsageError(f"{path} exists: name a file that does not.") from exc
+    except OSError as exc:
+        raise OutputError(f"{path}: {(exc.strerror or str(exc)).lower()}") from exc
 
 
 def _write(
@@ -155,8 +177,8 @@ def _write(
     segment: IO[bytes] | None,
     fates: Sequence[Fate],
 ) -> Shown:
-    from service.cli.log.diff.showing import Shown  # noqa: PLC0415 - keeps `--help` fast
-    from service.cli.log.diff.writing import write_records, write_segment  # noqa: PLC0415 - same
+    from service.observe.log_diff.writing import write_records, write_segment  # noqa: PLC0415 - same
+    from service.views.log_diff.document import Shown  # noqa: PLC0415 - keeps `--help` fast
 
     written = None
     if records is not None or comparison.matches is not None:
@@ -169,7 +191,7 @@ def _write(
 
 
 def _result(shown: Sequence[Shown], options: dict[str, Any]) -> Result:
-    from service.cli.log.diff.showing import Result  # noqa: PLC0415 - keeps `--help` fast
+    from service.views.log_diff.document import Result  # noqa: PLC0415 - keeps `--help` fast
 
     records, segment = options["records"], options["segment"]
     problems = [str(problem) for each in shown for problem in each.comparison.copy.log.problems]

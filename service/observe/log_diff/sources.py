@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from collectors.leader_log import LeaderLog
+from collectors.leader_log import LeaderLog, open_leader_log
 from collectors.log_files.copies import LogCopy
+from collectors.session import Session
+from rules.errors import NotThereError
+from rules.facts.identity import TopicPartition
 from rules.facts.log_files import LogBatch
+from rules.facts.log_folders import PartitionLog
 from rules.log_files.epochs import end_of_epoch
 from rules.log_files.histories import NewLog
 
@@ -101,3 +105,27 @@ class LeaderSource:
     def error(self) -> str | None:
         """Return why the leader's answers ended early."""
         return None if self.log.failure is None else self.log.failure.why
+
+
+Find = Callable[[TopicPartition], NewSource]
+
+
+def in_folder(logs: Mapping[TopicPartition, PartitionLog]) -> Find:
+    """Return what finds the new log of a partition among folders."""
+
+    def find(name: TopicPartition) -> NewSource:
+        log = logs.get(name)
+        if log is None:
+            raise NotThereError(f"the new folder has no partition {name}")
+        return FolderSource(LogCopy.of(log))
+
+    return find
+
+
+def at_leaders(session: Session) -> Find:
+    """Return what finds the leader of a partition."""
+
+    def find(name: TopicPartition) -> NewSource:
+        return LeaderSource(open_leader_log(session, name))
+
+    return find

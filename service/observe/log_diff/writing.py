@@ -1,47 +1,31 @@
 """Writes what is missing: records as lines of JSON, or the raw batches byte for byte.
 
 A record's key, value and headers are text where they are UTF-8, and base64 where they are not, so that
-reading a line back gives the same bytes. A file that is there is never overwritten.
+reading a line back gives the same bytes.
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Collection
 from typing import IO, Any, Final
-
-import click
 
 from collectors.log_files.copies import FileBatch
 from rules.facts.log_files import LOG_APPEND_TIME_BIT
 from rules.log_files.missing import Fate, MissingBatch
-from service.cli.log.diff.comparing import Comparison, MissingRecord, Tally
-from service.cli.terminal.output import OutputError
+from service.observe.log_diff.comparing import missing_records
+from service.views.log_diff.compared import Comparison, MissingRecord, Tally, Written
 
 UTF_8: Final = "utf-8"
 BASE_64: Final = "base64"
 
 
-@dataclass(slots=True, kw_only=True)
-class Written:
-    """What was written to a file."""
-
-    records: int = 0
-    batches: int = 0
-    bytes: int = 0
-    unreadable_batches: int = 0
-    left_out: Counter[Fate] = field(default_factory=Counter)  # records
-
-
 def write_records(comparison: Comparison, file: IO[str] | None, fates: Collection[Fate]) -> Written:
     """Write the records of these fates, and count all by their fate; without a file they are counted."""
     written, tally = Written(), Tally()
-    for entry in comparison.records():
+    for entry in missing_records(comparison):
         if isinstance(entry, MissingBatch):
             batch = entry.batch
             tally.add(
@@ -100,23 +84,6 @@ def write_segment(comparison: Comparison, file: IO[bytes]) -> Written:
         written.records += 0 if batch.header.is_control else batch.header.record_count
         written.bytes += len(content)
     return written
-
-
-@contextlib.contextmanager
-def new_file(path: Path, mode: str) -> Iterator[IO[Any]]:
-    """Yield a file that is not there yet.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    encoding = None if "b" in mode else UTF_8
-    try:
-        with path.open(mode, encoding=encoding) as file:
-            yield file
-    except FileExistsError as exc:
-        raise click.UsageError(f"{path} exists: name a file that does not.") from exc
-    except OSError as exc:
-        raise OutputError(f"{path}: {(exc.strerror or str(exc)).lower()}") from exc
 
 
 def _encoded(name: str, content: bytes | None) -> dict[str, str | None]:

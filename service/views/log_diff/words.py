@@ -1,0 +1,89 @@
+"""What a comparison means, what it could not see, and what to do next, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from collectors.naming import counted
+from rules.log_files.missing import OPEN_FATES, Fate
+from service.views.log_diff.compared import Comparison
+
+MAX_GAPS: Final = 20
+MEANINGS: Final[Mapping[Fate, str]] = {
+    Fate.LOST: "committed, visible to read_committed, and not in the new log",
+    Fate.BEYOND_HIGH_WATERMARK: "not in the new log; whether they were committed is not known",
+    Fate.NOT_COMPARED: "committed; not all of the new log could be read, and they may be there again",
+    Fate.POSSIBLY_AGAIN: "the new log has records of equal content: possibly produced again",
+    Fate.SEQUENCE_REUSED: "the new log has their producer id, epoch and sequence, with other bytes",
+    Fate.UNDECIDED: "of a transaction without an end marker in either log",
+    Fate.ABORTED: "of an aborted transaction: no read_committed consumer would have got them",
+    Fate.AGAIN: "not lost: the producer sent the same batch again, and the new log has it",
+    Fate.NOT_READABLE: "cannot be read: the batch is damaged, or its codec is not known",
+}
+
+
+def limits(comparison: Comparison) -> Iterator[str]:
+    """Yield what this comparison could not see."""
+    missing = comparison.missing
+    if missing is None:
+        return
+    if comparison.matches is None:
+        yield (
+            "Only headers were compared. What a producer sent again under another producer id or epoch is not "
+            "recognized by them: --compare content finds records of equal content."
+        )
+    yield from _high_watermark_limit(comparison)
+    if comparison.new_error is not None:
+        yield f"The new log was not read to its end: {comparison.new_error}"
+    if comparison.unreadable_new:
+        batches = counted(comparison.unreadable_new, "batch of the new log")
+        yield f"Not compared by content, because their records cannot be read: {batches}."
+    if comparison.matches is not None and not comparison.matches.is_complete:
+        yield "The copy has more records than are compared by content."
+    if missing.stopped_at is not None:
+        yield f"The copy has more batches than are compared: those from offset {missing.stopped_at} on are left out."
+    for start, end in missing.gaps[:MAX_GAPS]:
+        yield (
+            f"The copy has no batch with the offsets {start} to {end - 1}: a segment is missing or damaged, or a "
+            "compaction removed them."
+        )
+    yield from (f"Not read: {problem}" for problem in comparison.copy.problems[:MAX_GAPS])
+    if comparison.copy.log.is_cleaned:
+        yield (
+            "The topic is compacted: the new log may have had records again that are removed by now, and a record "
+            "that is produced again replaces a newer one of its key."
+        )
+
+
+def _high_watermark_limit(comparison: Comparison) -> Iterator[str]:
+    if not comparison.tally.counts[Fate.BEYOND_HIGH_WATERMARK]:
+        return
+    if comparison.high_watermark is None:
+        yield (
+            "What was committed is not known: copy `replication-offset-checkpoint` beside the folder, or name a high "
+            "watermark that was seen with --high-watermark (`certain_to` of `tidemark loss show`)."
+        )
+        return
+    yield (
+        f"That what lies before offset {comparison.high_watermark} was committed is proven; brokers note it every 5 s "
+        "only. A higher one that was seen is named with --high-watermark (`certain_to` of `tidemark loss show`)."
+    )
+
+
+def next_steps(comparison: Comparison, *, is_written: bool) -> Iterator[str]:
+    """Yield what to do about records that may have to be produced again."""
+    counts = comparison.tally.counts
+    if not any(counts[fate] for fate in (Fate.LOST, *OPEN_FATES)):
+        return
+    yield (
+        "Wait until the producers' delivery.timeout.ms (2 minutes by default) is over since the leader changed: until "
+        "then they may send records again. Then run this once more; it reads the new log up to its end at that time."
+    )
+    if not is_written:
+        yield "Add --records FILE, which compares the content too, and writes what is certainly lost."
+    else:
+        yield (
+            "With the owner of the data, produce the records of the file again, each once, to the same partition: "
+            "docs/log-files.md has a program for it. What was left out is a person's decision: --include."
+        )

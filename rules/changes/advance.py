@@ -15,6 +15,7 @@ from rules.changes.brokers import addresses_of, compare_brokers, compare_control
 from rules.changes.change import Change
 from rules.changes.grouping import events_of
 from rules.changes.replicas import advance_reassignments
+from rules.changes.settings import advance_settings, observed_settings
 from rules.changes.topics import (
     ListedTopics,
     advance_missing,
@@ -75,6 +76,9 @@ def _observed(snapshot: Snapshot, now_us: int) -> KnownState:
         brokers_us=now_us if snapshot.brokers else 0,
         controller=controller,
         controller_us=0 if controller is None else now_us,
+        settings=observed_settings(
+            snapshot.configs, snapshot.partitions if snapshot.placement_read else None, now_us
+        ),
     )
 
 
@@ -93,6 +97,8 @@ def _filled(first: KnownState | None, seen: KnownState) -> KnownState:
         first = replace(first, brokers=seen.brokers, brokers_us=seen.brokers_us)
     if first.controller is None:
         first = replace(first, controller=seen.controller, controller_us=seen.controller_us)
+    if seen.settings.topics.distinct and not first.settings.topics.distinct:
+        first = replace(first, settings=seen.settings)
     return first
 
 
@@ -117,7 +123,7 @@ def _advance(
         if old.controller is not None:
             changes += compare_controllers(new.controller, old.controller, old.controller_us)
         state = replace(state, controller=new.controller, controller_us=new.controller_us)
-    return state, changes
+    return replace(state, settings=advance_settings(new.settings, old.settings, changes)), changes
 
 
 def _advance_topics(

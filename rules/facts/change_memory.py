@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from rules.facts.identity import TopicId, TopicPartition
+from rules.facts.known_settings import KnownSettings
 from rules.facts.partitions import Partitions
 
 
@@ -48,6 +49,7 @@ class KnownState:
     brokers_us: int = 0
     controller: KnownController | None = None
     controller_us: int = 0
+    settings: KnownSettings = field(default_factory=KnownSettings)
 
     def with_times(self, change: Callable[[int], int]) -> KnownState:
         """Return the state with its times changed."""
@@ -64,12 +66,14 @@ class KnownState:
             },
             brokers_us=changed(self.brokers_us),
             controller_us=changed(self.controller_us),
+            settings=replace(self.settings, seen_us=changed(self.settings.seen_us)),
         )
 
     @property
     def latest_us(self) -> int:
         """Return the latest of its times, 0 where there is none."""
-        return max(self.partitions_us, self.brokers_us, self.controller_us)
+        times = self.partitions_us, self.brokers_us, self.controller_us, self.settings.seen_us
+        return max(times)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

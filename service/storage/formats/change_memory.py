@@ -5,17 +5,38 @@ Its partitions are stored apart: they are those of the memory, or nearly so.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from rules.facts.change_memory import ChangeMemory, KnownController, KnownState, MissingTopic
 from rules.facts.identity import TopicId, TopicPartition
 from rules.facts.partitions import Partitions
+from service.storage.formats.arrays import Arrays, read_text, text_of
+from service.storage.formats.known_settings import put_settings, read_settings
 from service.storage.formats.values import plain, read
 
+CHANGES: Final = "changes"  # absent in older checkpoints
 
-def plain_changes(memory: ChangeMemory) -> dict[str, Any]:
-    """Return the memory as JSON has it, without the partitions."""
+
+def add_places(places: list[Partitions], memory: ChangeMemory) -> None:
+    """Add the partitions that the memory has and that are not among those to store."""
+    for partitions in (memory.state.partitions, memory.state.settings.partitions):
+        if partitions is not None and _place(places, partitions) is None:
+            places.append(partitions)
+
+
+def put_changes(into: Arrays, memory: ChangeMemory, places: list[Partitions]) -> None:
+    """Add the memory; its partitions are stored at their place."""
     state = memory.state
+    into[CHANGES] = text_of([_place(places, state.partitions), _plain(state)])
+    put_settings(into, state.settings, _place(places, state.settings.partitions))
+
+
+def _place(places: list[Partitions], partitions: Partitions | None) -> int | None:
+    return next((number for number, place in enumerate(places) if place is partitions), None)
+
+
+def _plain(state: KnownState) -> dict[str, Any]:
+    """Return the state as JSON has it, without partitions and settings."""
     return {
         "partitions_us": state.partitions_us,
         "is_complete": state.is_complete,
@@ -34,18 +55,21 @@ def plain_changes(memory: ChangeMemory) -> dict[str, Any]:
     }
 
 
-def changes_of(stored: Any, partitions: Partitions | None) -> ChangeMemory:
-    """Return the memory that `plain_changes` returned as JSON.
+def changes_of(arrays: Arrays, places: list[Partitions]) -> ChangeMemory:
+    """Return the memory; it is empty in checkpoints of older versions: the next round changes nothing.
 
     Raises:
         LookupError, TypeError, ValueError: the stored value is malformed.
     """
+    if CHANGES not in arrays:
+        return ChangeMemory()
+    place, stored = read_text(arrays[CHANGES])
     controller = stored["controller"]
     brokers = read(dict[str, str], stored["brokers"] or {})
     reassigned = read(tuple[tuple[str, int, tuple[int, ...]], ...], stored["reassigned_from"])
     return ChangeMemory(
         state=KnownState(
-            partitions=partitions,
+            partitions=None if place is None else places[place],
             partitions_us=int(stored["partitions_us"]),
             is_complete=bool(stored["is_complete"]),
             missing=read(dict[str, MissingTopic], stored["missing"]),
@@ -57,5 +81,6 @@ def changes_of(stored: Any, partitions: Partitions | None) -> ChangeMemory:
             brokers_us=int(stored["brokers_us"]),
             controller=None if controller is None else read(KnownController, controller),
             controller_us=int(stored["controller_us"]),
+            settings=read_settings(arrays, places),
         )
     )

@@ -19,7 +19,6 @@ import numpy as np
 from rules.baseline.open_series import ScoringMemory
 from rules.errors import StoreError
 from rules.facts.broker_memory import BrokerMemory
-from rules.facts.change_memory import ChangeMemory
 from rules.facts.column import Column
 from rules.facts.episodes import SequenceMemory
 from rules.facts.group_memory import GroupMemory
@@ -48,7 +47,7 @@ from service.storage.formats.arrays import (
     text_of,
 )
 from service.storage.formats.brokers import brokers_of, plain_brokers
-from service.storage.formats.change_memory import changes_of, plain_changes
+from service.storage.formats.change_memory import add_places, changes_of, put_changes
 from service.storage.formats.clients import clients_of, put_clients
 from service.storage.formats.commits import commits_of, put_commits
 from service.storage.formats.fencing import fencing_of, put_fencing
@@ -88,7 +87,6 @@ LOG_POSITIONS: Final = "log_positions"
 OUTCOMES: Final = "transaction.outcomes"
 REPLICATION: Final = "replication"
 BROKERS: Final = "brokers"
-CHANGES: Final = "changes"
 OUTCOMES_KEPT: Final = 1000  # transactional ids, those with the most aborts
 
 
@@ -188,9 +186,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     for partitions in used:  # nearly always the same one
         if not any(partitions is place for place in places):
             places.append(partitions)
-    compared = memory.changes.state.partitions
-    if compared is not None and not any(compared is place for place in places):
-        places.append(compared)
+    add_places(places, memory.changes)
     numbers = [next(n for n, place in enumerate(places) if place is item) for item in used]
     into["cluster"] = text_of([memory.cluster_id, len(places), numbers])
     for number, partitions in enumerate(places):
@@ -217,8 +213,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     replication = replace(memory.replication.padded(rows), first_seen_us=Column.absent(rows))
     put_columns(into, REPLICATION, replication)
     into[BROKERS] = text_of(plain_brokers(memory.brokers))
-    place_of_changes = next((n for n, place in enumerate(places) if place is compared), None)
-    into[CHANGES] = text_of([place_of_changes, plain_changes(memory.changes)])
+    put_changes(into, memory.changes, places)
     put_clients(into, memory.clients)
 
 
@@ -254,17 +249,9 @@ def _memory(arrays: Arrays) -> Memory:
         objectives=objectives_of(arrays),
         replication=_replication(arrays, len(own)),
         brokers=brokers_of(read_text(arrays[BROKERS])) if BROKERS in arrays else BrokerMemory(),
-        changes=_changes(arrays, places),
+        changes=changes_of(arrays, places),
         clients=clients_of(arrays),
     )
-
-
-def _changes(arrays: Arrays, places: list[Partitions]) -> ChangeMemory:
-    """Return the known state, empty in checkpoints of older versions: the next round changes nothing."""
-    if CHANGES not in arrays:
-        return ChangeMemory()
-    number, stored = read_text(arrays[CHANGES])
-    return changes_of(stored, None if number is None else places[number])
 
 
 def _replication(arrays: Arrays, rows: int) -> ReplicationMemory:

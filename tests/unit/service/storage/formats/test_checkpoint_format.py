@@ -20,8 +20,10 @@ from rules.facts.change_memory import ChangeMemory, KnownController, KnownState,
 from rules.facts.client_memory import ClientMemory
 from rules.facts.column import Column, Ragged
 from rules.facts.commits_above_lso import CommitAboveLso
+from rules.facts.configs import Config, ConfigEntry, ConfigSource, TopicConfigs
 from rules.facts.group_memory import GroupMemory
 from rules.facts.identity import TopicPartition
+from rules.facts.known_settings import KnownSettings
 from rules.facts.lag_objectives import MINUTES, ObjectiveMemory
 from rules.facts.last_observation import microseconds
 from rules.facts.member_memory import GroupHistory, MemberMemory, advance_members
@@ -129,6 +131,7 @@ def _changes(placed: Partitions) -> ChangeMemory:
         brokers_us=12,
         controller=KnownController(leader=100, leader_epoch=4),
         controller_us=13,
+        settings=_settings(placed),
     )
     return ChangeMemory(state=state)
 
@@ -149,6 +152,23 @@ def _clients() -> ClientMemory:
     clients = advance(seen[0]).clients
     assert clients.commit_kinds["billing"].pending is not None
     return replace(clients, above_lso={("nul\0", TopicPartition("☃", 0)): above})
+
+
+def _settings(placed: Partitions) -> KnownSettings:
+    """Return settings of one topic and of one broker; one value is absent."""
+    own = ConfigEntry("retention.ms", "☃", ConfigSource.TOPIC)
+    inherited = ConfigEntry("segment.ms", None, ConfigSource.DEFAULT)
+    return KnownSettings(
+        partitions=placed,
+        topics=TopicConfigs(
+            distinct=(Config((own, inherited)), Config((inherited,)), Config()),
+            of_topic=np.array([1, -1], np.int64),
+        ),
+        brokers={2: Config((inherited,))},
+        features={"transaction.version": 2},
+        features_epoch=7,
+        seen_us=14,
+    )
 
 
 def _members() -> MemberMemory:

@@ -91,7 +91,7 @@ class LazyGroup(click.Group):
         "doctor": ("service.cli.doctor.command", "Check permissions and all else that it needs."),
         "events": (
             "service.cli.events.command",
-            "Show what changed in the cluster: topics, brokers, settings.",
+            "Show what changed in the cluster, and when.",
         ),
         "explain": ("service.cli.explain.command", "Explain an exception or log lines of Kafka."),
         "groups": ("service.cli.groups.command", "Show groups, their members and rebalances."),

@@ -74,7 +74,7 @@ _OVERVIEW: Final = compose(
 
 FROM_SERVER: Final[Mapping[str, Form]] = {
     "alerts ls": listed("alerts", Alert),
-    "alerts show": AlertDetail,
+    "alerts show": compose("ShownAlert", AlertDetail, changes=list[ChangeEventRow] | None),
     "at": compose("At", OfServer, PastDetail),
     "application-errors ls": listed("application_errors", LoggedError),
     "application-errors show": LoggedErrorDetail,

@@ -28,12 +28,13 @@ def produce(
     partition: int = 0,
     acks: str = "all",
     is_idempotent: bool = False,
+    value: bytes = b"value",
 ) -> None:
     """Append records; with acks=1 they are acknowledged by the leader alone."""
     settings = {"acks": acks, "enable.idempotence": is_idempotent, "linger.ms": 0}
     producer = Producer({"bootstrap.servers": bootstrap, **settings})
     for _ in range(count):
-        producer.produce(topic, b"value", partition=partition)
+        producer.produce(topic, value, partition=partition)
     assert producer.flush(FLUSH_SECONDS) == 0
 
 

@@ -13,6 +13,7 @@ from rules.errors import RequestError
 from rules.verdict import SEVERITIES
 from service.cli import deliveries
 from service.cli.alerts.next_steps import next_steps, runbook_command
+from service.cli.events.relating import changes_of_alert, render_changes
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
 from service.cli.terminal.answer import print_answer
@@ -143,6 +144,8 @@ def ls(**options: Any) -> int:
 def show(name: str, **options: Any) -> None:
     """Show one alert: what it is, the rule's page, the next commands, and its notifications.
 
+    What changed in the cluster from an hour before it, of its topic, of brokers and of the whole cluster, is listed too.
+
     \b
     Examples:
       tidemark alerts show 0123456789abcdef
@@ -151,6 +154,7 @@ def show(name: str, **options: Any) -> None:
     with client_of(options) as api:
         fingerprint = find_alert(api, name)
         document = listing.fetch(api, f"alerts/{fingerprint}", f"alert {fingerprint}")
+        document = {**document, "changes": changes_of_alert(api, document["alert"])}
     print_answer(document, render_details(document, options["server"]), options)
 
 
@@ -295,6 +299,7 @@ def render_details(document: Row, server: str) -> Iterator[Part]:
     if document.get("steps"):
         yield Line("HISTORY", "bold")
         yield Facts([(utc(step.get("at")), _step(step)) for step in document["steps"]])
+    yield from render_changes(document.get("changes", ()))
     if document.get("notified"):
         yield Line("NOTIFICATIONS, newest first", "bold")
         yield deliveries.DELIVERIES.table(document["notified"])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rules.errors import AuthenticationError, TidemarkError
+from service.cli.events.relating import related_changes
 from service.cli.incident.charting import charts_of
 from service.cli.incident.clients import clients_of, events_of, missing_clients, rises_of
 from service.cli.incident.lost import (
@@ -47,7 +48,14 @@ BLIND: Final = "observation_stale"
 UNSHOWN: Final = ("alertname", "severity", "cluster", "topic_id", "incident")  # labels
 HARMLESS: Final = "harmless"  # the client deals with it by itself
 ERROR_NAMES: Final = ("application", "group", "transactional_id", "client", "topic")
-ORDER: Final = ("losses", "findings", "alerts", "deliveries")  # of sources, at the same time
+PLACES: Final = ("topic", "partition")  # kinds of subjects that name a topic
+ORDER: Final = (
+    "events",
+    "losses",
+    "findings",
+    "alerts",
+    "deliveries",
+)  # of sources, at the same time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +127,7 @@ def gather(
     losses = _part(facts, "losses", lambda: _losses(api, facts))
     clients = _part(facts, "clients", lambda: _clients(api, facts)) or []
     _part(facts, "what applications logged", lambda: _application_errors(api, facts))
+    _part(facts, "what changed in the cluster", lambda: _changes(api, facts))
     _note_actions(api, facts, cluster, transcripts)
     is_blind = _note_blind_spots(api, facts, status, proofs)
     labels = [row["labels"] for row in alerts if facts.is_related(row)]
@@ -291,6 +300,15 @@ def _application_errors(api: Api, facts: _Facts) -> None:
             facts.note(first, f"{name} ({row['count']} in all)", source)
             if last != first:
                 facts.note(last, f"{name} (the last one)", source)
+
+
+def _changes(api: Api, facts: _Facts) -> None:
+    """Add what changed in the cluster: of the alert's topics, and of brokers and the whole cluster."""
+    topics = {name for kind, name, *_ in facts.subjects or () if kind in PLACES}
+    for row in related_changes(api, topics, facts.window.begin, facts.window.end):
+        since = timestamp_of(row.get("since"))
+        after = "" if since is None else f" (after {timestamp(since)})"
+        facts.note(row["seen_at"], f"change seen: {row['summary']}{after}", f"events/{row['id']}")
 
 
 def _deliveries(api: Api, facts: _Facts) -> None:

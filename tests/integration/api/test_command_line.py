@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
 
+from rules.facts.change_events import ChangedSubject, ChangeEventKind
+from rules.facts.last_observation import microseconds
 from rules.verdict import Severity
 from service.alerting.alerts.alert import AlertEnd
 from service.api.core.admin_services import JobView
@@ -15,11 +18,14 @@ from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
 from service.scheduling.job import RunOutcome
 from service.storage.jobs.jobs import StoredRun
+from service.storage.rounds import change_events
 from service.storage.tokens import tokens
 from service.storage.tokens.tokens import Scope
+from tests.factories import change_event
 from tests.integration.api.given import EVENT, Api
 from tests.integration.api.shell import Shell
 from tests.integration.serving import serving
+from tests.schemas import validate
 
 pytestmark = pytest.mark.integration
 
@@ -86,6 +92,36 @@ def test_an_alert_is_found_taken_on_and_given_back(shell: Shell) -> None:
     told = shell("alerts close", name, "--why", "x", code=ExitCode.CONFLICT)
     assert told.startswith("tidemark: ")
     assert told.count("\n") == 1
+
+
+def test_what_changed_is_listed_and_shown_beside_an_alert_of_its_time(shell: Shell) -> None:
+    alert = shell.api.alert("orders")
+    shell.api.store(alert)
+    seen_us = microseconds(shell.api.now)
+    times: dict[str, Any] = {"seen_us": seen_us, "since_us": seen_us - 15_000_000}
+    left = {
+        "kind": ChangeEventKind.BROKER_LEFT,
+        "subjects": (ChangedSubject(broker=3, before="kafka-3:9092"),),
+        "topics": (),
+    }
+    long_ago = {name: at_us - 2 * 3_600_000_000 for name, at_us in times.items()}
+    events = [
+        change_event("orders", id="aaaa00000001", **times),
+        change_event("billing", id="bbbb00000002", **times),
+        change_event("", id="cccc00000003", **times, **left),
+        change_event("orders", id="dddd00000004", **long_ago),
+    ]
+    with shell.api.engine.begin() as connection:
+        change_events.save(connection, shell.api.row, events)
+    listed = shell.json("events ls")["events"]
+    assert [row["id"][:4] for row in listed] == ["cccc", "bbbb", "aaaa", "dddd"]
+    assert "topic billing: partitions added" in shell("events ls", "--since", "-1h")
+    assert "Keys move:" in shell("events show", "bbbb")
+    assert "no change matches" in shell("events ls", "--kind", "topic_deleted")
+    document = shell.json("alerts show", alert.fingerprint)
+    validate("alerts show", document)
+    assert [row["id"][:4] for row in document["changes"]] == ["cccc", "aaaa"]
+    assert "CHANGES from an hour before" in shell("alerts show", alert.fingerprint)
 
 
 def test_what_an_alert_was_is_said_and_withdrawn(shell: Shell) -> None:

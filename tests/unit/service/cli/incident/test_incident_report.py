@@ -452,6 +452,44 @@ def test_what_applications_logged_is_in_the_timeline_if_it_names_a_subject_of_th
     assert len(gather(api, WINDOW, None).timeline) > len(gather(api, WINDOW, alert).timeline)
 
 
+def change(name: str, seconds: float, summary: str, **subject: Any) -> dict[str, Any]:
+    times = {"seen_at": json_of(at(seconds)), "since": json_of(at(seconds - 15))}
+    return {"id": name, "summary": summary, "subjects": [subject], **times}
+
+
+def test_what_changed_is_in_the_timeline_before_what_was_found() -> None:
+    """Of the alert's topic, which the server filters, and of no topic: that may be of any alert."""
+    items = [
+        change("added", 30, "topic orders: partitions added, from 3 to 6", topic="orders"),
+        change("left", 0, "broker 2: not registered any more", broker=2),
+    ]
+    queried: list[Mapping[str, Any]] = []
+
+    class Changes(Api):
+        def pages(self, path: str, **query: str | int) -> Iterator[Mapping[str, Any]]:
+            if path == "events":
+                queried.append(query)
+            yield from super().pages(path, **query)
+
+    api = Changes(api_of().client)
+    api.canned = {"events": {"as_of": None, "is_current": True, "next": None, "items": items}}
+    labels = {"topic": "orders", "partition": "0", "cluster": "default"}
+    alert = {"fingerprint": "f", "rule": "committed_records_lost", "labels": labels}
+    timeline = gather(api, WINDOW, alert).timeline
+    entries = [(entry.at, entry.what) for entry in timeline if entry.source.startswith("events/")]
+    assert entries == [
+        (at(0), "change seen: broker 2: not registered any more (after 2025-06-02 11:59:45 UTC)"),
+        (
+            at(30),
+            "change seen: topic orders: partitions added, from 3 to 6 (after 2025-06-02 12:00:15 UTC)",
+        ),
+    ]
+    assert [query.get("topic") for query in queried] == [None, "orders"]
+    assert {query["since"] for query in queried} == {json_of(WINDOW.begin)}
+    of_that_time = [entry.source.partition("/")[0] for entry in timeline if entry.at == at(0)]
+    assert of_that_time[0] == "events"
+
+
 def test_what_names_only_the_transactional_id_of_a_rejected_batch_is_of_its_alert() -> None:
     api = api_of()
     items = [

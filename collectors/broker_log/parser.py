@@ -18,6 +18,7 @@ from collectors.broker_log.parser_state import decode_state, encode_state
 from collectors.broker_log.wording import (
     coordinators,
     elections,
+    lifecycle,
     rejections,
     replicas,
     requests,
@@ -73,6 +74,7 @@ KINDS: Final = (
     Kind(coordinators.ROLLED_BACK, coordinators.timed_out),
     Kind(elections.SETTING, elections.setting),
     Kind(elections.UNCLEAN, elections.change),
+    Kind(lifecycle.STARTING, lifecycle.starting),
     Kind("OutOfOrderSequenceException:", rejections.cut, is_second=True),
     Kind("InvalidProducerEpochException:", rejections.cut, is_second=True),
 )

@@ -15,6 +15,7 @@ from rules.changes.brokers import addresses_of, compare_brokers, compare_control
 from rules.changes.change import Change
 from rules.changes.grouping import events_of
 from rules.changes.replicas import advance_reassignments
+from rules.changes.restarts import advance_starts
 from rules.changes.settings import advance_settings, observed_settings
 from rules.changes.topics import (
     ListedTopics,
@@ -59,6 +60,11 @@ def advance_changes(
     elif first is not None or before.latest_us == 0:
         first = _filled(first, _observed(snapshot, now_us))
     state, changes = _advance(_observed(snapshot, now_us), before, snapshot.absences)
+    state = replace(
+        state,
+        begun_us=before.begun_us or now_us,
+        starts_us=advance_starts(snapshot.broker_log.events, before, changes),
+    )
     return events + events_of(changes, now_us), ChangeMemory(state=state, first=first)
 
 

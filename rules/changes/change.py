@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rules.facts.change_events import ChangedSubject, ChangeEventKind
+from rules.facts.change_events import ChangedSubject, ChangeEventKind, ChangeEvidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,4 +14,4 @@ class Change:
     kind: ChangeEventKind
     subject: ChangedSubject
     since_us: int | None  # the last round that saw the state before
-    evidence: str | None = None
+    evidence: ChangeEvidence | None = None  # None: the answers of two rounds alone

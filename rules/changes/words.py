@@ -123,6 +123,8 @@ def _states(event: ChangeEvent) -> str:
         return ""
     old = _state(before, common(event, "before_source"))
     new = _state(after, common(event, "after_source"))
+    if event.kind is Kind.BROKER_RESTARTED:
+        return f", {after}"
     if before is None or after is None:
         is_setting = event.kind is Kind.SETTING_CHANGED
         return f", from {old} to {new}" if is_setting else f" ({new if before is None else old})"

@@ -71,8 +71,8 @@ class EpochRejected:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerLine:
-    """What a line about a producer has that is about no partition."""
+class LineOfNoPartition:
+    """What a line has that is about no partition."""
 
     origin: Origin
 
@@ -88,7 +88,7 @@ class ProducerLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerInitialised(ProducerLine):
+class ProducerInitialised(LineOfNoPartition):
     """A coordinator gave a producer id and epoch to whoever initialised a transactional id.
 
     Older epochs of the producer id are fenced from then on. The line does not name the instance.
@@ -100,10 +100,17 @@ class ProducerInitialised(ProducerLine):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TransactionTimedOut(ProducerLine):
+class TransactionTimedOut(LineOfNoPartition):
     """A coordinator has aborted an open transaction because its timeout was over."""
 
     transactional_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerStarted(LineOfNoPartition):
+    """The process of a broker has begun to start."""
+
+    broker_id: BrokerId  # as the line says; its origin may be a whole machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +130,7 @@ class ClientInstance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProducerRequest(ProducerLine):
+class ProducerRequest(LineOfNoPartition):
     """A request of a producer in a broker's request log: initialised, ended, or rejected as fenced.
 
     A leader's answer to Produce has the transactional id and neither producer id nor epoch.
@@ -268,6 +275,7 @@ LogEvent: TypeAlias = (
     | ProducerInitialised
     | TransactionTimedOut
     | ProducerRequest
+    | BrokerStarted
     | IsrShrunk
     | IsrUpdated
     | UncleanChange

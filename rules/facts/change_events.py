@@ -40,6 +40,12 @@ class ChangeEventKind(StrEnum):
     FEATURE_LEVEL_LOWERED = "feature_level_lowered"
 
 
+class ChangeEvidence(StrEnum):
+    """What proves a change, beside the answers of two rounds."""
+
+    LOG_LINE = "log_line"  # of the broker itself
+
+
 class SubjectKind(StrEnum):
     """What changed."""
 
@@ -88,7 +94,7 @@ class ChangeEvent:
     subjects: tuple[ChangedSubject, ...]  # the first ones in their order
     topics: tuple[str, ...] = ()  # of all subjects
     brokers: tuple[int, ...] = ()  # likewise
-    evidence: str | None = None  # what proves it, beside the answers of two rounds
+    evidence: ChangeEvidence | None = None  # None: the answers of two rounds alone
 
     def with_times(self, change: Callable[[int], int]) -> ChangeEvent:
         """Return the event with its times changed."""

@@ -50,6 +50,9 @@ class KnownState:
     controller: KnownController | None = None
     controller_us: int = 0
     settings: KnownSettings = field(default_factory=KnownSettings)
+    begun_us: int = 0  # the first round of the cluster that is remembered
+    # By broker id: the latest start that a log line shows, by the broker's clock, which is not moved with ours.
+    starts_us: Mapping[int, int] = field(default_factory=dict)
 
     def with_times(self, change: Callable[[int], int]) -> KnownState:
         """Return the state with its times changed."""
@@ -66,6 +69,7 @@ class KnownState:
             },
             brokers_us=changed(self.brokers_us),
             controller_us=changed(self.controller_us),
+            begun_us=changed(self.begun_us),
             settings=replace(self.settings, seen_us=changed(self.settings.seen_us)),
         )
 

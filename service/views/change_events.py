@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from rules.changes.words import common, explain_change, name_of, summarize_change
-from rules.facts.change_events import ChangeEvent, ChangeEventKind, SubjectKind
+from rules.facts.change_events import ChangeEvent, ChangeEventKind, ChangeEvidence, SubjectKind
 from service.views.model import Model
 
 
@@ -50,8 +50,8 @@ class ChangeEventRow(Model):
     count: Annotated[int, Field(description="Subjects")]
     subjects: list[ChangedSubject]
     """The first 20, in the order of their names"""
-    evidence: str | None
-    """What proves it, beside the answers of two rounds"""
+    evidence: ChangeEvidence | None
+    """What proves it beside the answers of two rounds; null: nothing else"""
     cluster: Annotated[str, Field(description="Its configured name")]
     cluster_id: str
 

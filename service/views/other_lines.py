@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, assert_never
 
 from rules.facts.broker_log import (
+    BrokerStarted,
     EpochRejected,
     FollowerStarted,
     IsrShrunk,
@@ -34,6 +35,7 @@ WORDS: Final = {
     FollowerStarted: "follower_started",
     LogTruncated: "log_truncated",
     WatermarkWentBack: "high_watermark_went_back",
+    BrokerStarted: "broker_started",
 }
 
 
@@ -98,8 +100,8 @@ def explanation(event: LogEvent, end: int | None = None) -> str:
                 f"the high watermark of a replica went back from {event.offset_before} to "
                 f"{event.offset}: it truncated {offsets(gone)} that it took for committed"
             )
-        case ProducerInitialised() | TransactionTimedOut() | ProducerRequest():
-            sentence = "a coordinator's line about a producer, or a request of one"
+        case ProducerInitialised() | TransactionTimedOut() | ProducerRequest() | BrokerStarted():
+            sentence = "a line about a producer or about a broker as a whole"
         case _:
             assert_never(event)
     return sentence

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rules.errors import StoreError
 from rules.facts.broker_log import (
+    BrokerStarted,
     ClientInstance,
     EpochRejected,
     FollowerStarted,
@@ -42,6 +43,7 @@ broker_lists = st.lists(brokers, max_size=4).map(tuple)
 PARTS: dict[str, st.SearchStrategy[Any]] = {
     "origin": origins,
     "form": st.sampled_from(SequenceForm),
+    "broker_id": brokers,
     "topic": texts,
     "topic_id": texts.map(TopicId),
     "partition": int32s,
@@ -82,6 +84,7 @@ MAY_LACK = {
     WatermarkWentBack: (),
     ProducerInitialised: (),
     TransactionTimedOut: (),
+    BrokerStarted: (),
     ProducerRequest: (
         "error",
         "transactional_id",

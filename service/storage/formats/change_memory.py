@@ -52,6 +52,8 @@ def _plain(state: KnownState) -> dict[str, Any]:
         "brokers_us": state.brokers_us,
         "controller": plain(state.controller),
         "controller_us": state.controller_us,
+        "begun_us": state.begun_us,
+        "starts_us": {str(broker): at for broker, at in state.starts_us.items()},
     }
 
 
@@ -82,5 +84,7 @@ def changes_of(arrays: Arrays, places: list[Partitions]) -> ChangeMemory:
             controller=None if controller is None else read(KnownController, controller),
             controller_us=int(stored["controller_us"]),
             settings=read_settings(arrays, places),
+            begun_us=int(stored["begun_us"]),
+            starts_us={int(broker): int(at) for broker, at in stored["starts_us"].items()},
         )
     )

@@ -13,6 +13,7 @@ from typing import Final
 
 from rules.errors import StoreError
 from rules.facts.broker_log import (
+    BrokerStarted,
     EpochRejected,
     FollowerStarted,
     IsrShrunk,
@@ -45,6 +46,7 @@ KINDS: Final[Mapping[str, type[LogEvent]]] = {
     "producer_initialised": ProducerInitialised,
     "transaction_timed_out": TransactionTimedOut,
     "producer_request": ProducerRequest,
+    "broker_started": BrokerStarted,
 }
 WORDS: Final = {kind: word for word, kind in KINDS.items()}
 

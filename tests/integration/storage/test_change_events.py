@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from rules.errors import StoreError
-from rules.facts.change_events import ChangedSubject, ChangeEvent, ChangeEventKind
+from rules.facts.change_events import ChangedSubject, ChangeEvent, ChangeEventKind, ChangeEvidence
 from rules.facts.last_observation import microseconds
 from service.storage.jobs.retention import Kind, remove
 from service.storage.rounds.change_events import ChangeEventFilter, ChangeEventList
@@ -60,7 +60,7 @@ def test_an_event_is_stored_as_it_was_seen(database: Engine) -> None:
                 after_source="dynamic",
             ),
         ),
-        evidence="why",
+        evidence=ChangeEvidence.LOG_LINE,
     )
     story = Story(database)
     store(database, [round_of(story, event)])

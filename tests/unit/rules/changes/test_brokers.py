@@ -6,11 +6,20 @@ from typing import NamedTuple
 
 import pytest
 
+from rules.facts.broker_log import BrokerLog, BrokerStarted, Origin
+from rules.facts.identity import BrokerId
 from rules.facts.snapshot import Snapshot
-from tests.factories import broker, quorum
+from tests.factories import at, broker, quorum
 from tests.unit.rules.changes.rounds import Told, observed, play, told
 
 THREE = (broker(1), broker(2), broker(3))
+
+
+def started(seconds: float | None, broker_id: int = 3) -> BrokerLog:
+    """Return the log lines of a round: a broker began to start."""
+    origin = Origin(source="kafka", at=None if seconds is None else at(seconds))
+    event = BrokerStarted(origin=origin, broker_id=BrokerId(broker_id))
+    return BrokerLog(is_read=True, events=(event,))
 
 
 class Case(NamedTuple):
@@ -31,6 +40,34 @@ CASES = [
             ("broker_left", "broker 3", "127.0.0.1:9093", None),
             ("broker_joined", "broker 3", None, "127.0.0.1:9093"),
         ],
+    ),
+    Case(
+        "restarted",
+        "a line of its own log proves it, once",
+        [
+            observed(0),
+            observed(15, broker_log=started(10)),
+            observed(30, broker_log=started(10)),
+        ],
+        [("broker_restarted", "broker 3", None, "started 2025-06-02T12:00:10+00:00")],
+    ),
+    Case(
+        "started_before_it_was_observed",
+        "an old line of a log that is read from its beginning is no change",
+        [observed(0), observed(15, broker_log=started(-3600))],
+        [],
+    ),
+    Case(
+        "started_for_the_first_time",
+        "a broker that was not known before joined, and did not start again",
+        [observed(0), observed(15, brokers=(*THREE, broker(4)), broker_log=started(10, 4))],
+        [("broker_joined", "broker 4", None, "127.0.0.1:9094")],
+    ),
+    Case(
+        "started_at_an_unknown_time",
+        "a line without a time may be an old one",
+        [observed(0), observed(15, broker_log=started(None))],
+        [],
     ),
     Case(
         "no_list",
@@ -79,3 +116,9 @@ CASES = [
 def test_cases(case: Case) -> None:
     events, _ = play(case.rounds)
     assert told(events) == case.expected, case.why
+
+
+def test_a_line_that_came_late_says_when_and_not_between_which_rounds() -> None:
+    late = [observed(0), observed(60), observed(75, broker_log=started(10))]
+    [event], _ = play(late)
+    assert (event.since_us, event.evidence) == (None, "log_line")

@@ -132,6 +132,8 @@ def _changes(placed: Partitions) -> ChangeMemory:
         controller=KnownController(leader=100, leader_epoch=4),
         controller_us=13,
         settings=_settings(placed),
+        begun_us=2,
+        starts_us={2: 15},
     )
     return ChangeMemory(state=state)
 

@@ -187,7 +187,7 @@ class DatabaseSettings(Group):
     at one round in 15 s, longer than it usually takes to move or repair a database."""
 
     keep_transitions_days: Annotated[int, Field(ge=1, le=3650)] = 90
-    """Days for which changes of a finding's verdict are kept. Default: a quarter, which covers most
+    """Days for which changes of a finding's verdict and change events are kept. Default: a quarter, which covers most
     reviews of incidents."""
 
 

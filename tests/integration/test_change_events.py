@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Final
 
@@ -16,12 +17,15 @@ from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[att
 from collectors import configs
 from rules.facts.change_events import ChangeEvent
 from rules.facts.identity import TopicId
+from service.app.feeds import log_files
 from service.observe.cluster_reader import ClusterReader, Scope
+from service.observe.feeds import LogFeed
 from service.observe.watch import Remembered, Watcher
 from service.runtime.clock import monotonic, utc_now, wait_until
 from service.sandbox.cluster.admin import Permission, SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.tools import run_quietly
+from service.settings import BrokerLogSettings
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from tests.integration.clients import produce
 from tests.integration.conftest import MakeReader
@@ -41,8 +45,8 @@ Told = tuple[str, str, str | None, str | None]  # kind, subjects, before, after
 class Rounds:
     """Rounds of one process after another, each with the memory that the one before stored."""
 
-    def __init__(self, make_reader: MakeReader) -> None:
-        self._make_reader = make_reader
+    def __init__(self, make_reader: MakeReader, feeds: Sequence[LogFeed] = ()) -> None:
+        self._make_reader, self._feeds = make_reader, feeds
         self._watcher = self._start(Remembered())
         self.events: list[ChangeEvent] = []  # since they were taken
 
@@ -55,6 +59,7 @@ class Rounds:
             utc_now=utc_now,
             monotonic=monotonic,
             remembered=remembered,
+            feeds=self._feeds,
         )
 
     def restart(self) -> None:
@@ -84,7 +89,6 @@ class Rounds:
 
     def take(self) -> list[Told]:
         events, self.events = self.events, []
-        assert all(event.since_us is not None for event in events)
         assert all((event.since_us or 0) < event.seen_us for event in events)
         return [told(event) for event in events]
 
@@ -268,4 +272,23 @@ def test_reassignments_and_brokers_that_leave_are_reported_where_they_begin_and_
     assert rounds.until("broker_left") == [left]
     faults.start(STOPPED)
     joined = ("broker_joined", f"broker {STOPPED}", None, address)
-    assert rounds.until("broker_joined") == [joined]
+    assert rounds.until("broker_joined") == [joined], "without its log no restart is proven"
+
+
+def test_the_log_of_a_broker_proves_that_it_restarted(
+    faults: Sandbox, make_reader: MakeReader
+) -> None:
+    source = {"path": str(faults.log_directory(STOPPED) / "*.log"), "broker_id": STOPPED}
+    feed = log_files(BrokerLogSettings.model_validate({"files": [{**source, "name": "broker"}]}))
+    rounds = Rounds(make_reader, [feed])
+    assert rounds.make(3) == [], "its first start is in the log, and no change"
+    began = utc_now()
+    faults.kill(STOPPED)
+    faults.start(STOPPED)
+    seen = rounds.until("broker_restarted")
+    [(_, subject, before, after)] = [each for each in seen if each[0] == "broker_restarted"]
+    assert (subject, before) == (f"broker {STOPPED}", None)
+    assert after is not None
+    started = datetime.fromisoformat(after.removeprefix("started "))
+    assert began - timedelta(seconds=1) <= started <= utc_now()
+    assert {kind for kind, *_ in seen} <= {"broker_restarted", "broker_left", "broker_joined"}

@@ -58,6 +58,7 @@ SUBSTITUTIONS: Final[tuple[tuple[str, str], ...]] = (
     (r"\{fingerprint\}|FINGERPRINT|\b0123456789abcdef\b", "{state}"),
     (r"\b0a1b2c3d4e5f6071\b", "{other}"),
     (r"(?<=application-errors show )0123456789ab\b", "{application_error}"),
+    (r"(?<=events show )0123456789ab\b", "{change_event}"),
     (r"\b0123456789ab\b", "{sequence}"),
     (r"(?<=silences expire )6f1c2b1e(-8c4d-4a0e-9f57-3d1f0f0c9a11)?", "{silence_to_expire}"),
     (r"6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11", "{silence}"),

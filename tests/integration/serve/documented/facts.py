@@ -99,6 +99,7 @@ def facts(sandbox: Sandbox, engine: Engine, folder: Path) -> Iterator[Facts]:
         log.write_text("\n".join(LOG) + "\n", encoding="utf-8")
         commit_offset(servers, REWOUND, TOPIC, 10)  # 40 offsets back
         _log(served)
+        admin.create_topic(f"{TOPIC}-later")
         values = stored | _seen(served) | _of_transactions(hanging, spare)
         values["seen"] = served.status()["round"]["at"]
         values |= {"receiver": receiver.address, **_of_cluster(sandbox, served)}
@@ -176,6 +177,7 @@ def _seen(served: Served) -> dict[str, str]:
         "other": _item(served, "alerts?rule=transaction_hanging", topic=OTHER)["fingerprint"],
         "event": _item(served, "alerts?rule=consumer_group_rewound")["fingerprint"],
         "sequence": _item(served, "sequences")["id"],
+        "change_event": _item(served, "events")["id"],
         "application_error": _item(served, "application-errors")["id"],
         "delivery": str(_item(served, "deliveries?state=delivered")["id"]),
     }

@@ -1,7 +1,7 @@
 """Take lines of a tool's output out of what a ticket or a terminal put around them, without changing what they say.
 
 Quotes and indents are removed. Where a long line was wrapped, at words or inside of them, its parts are read as one
-without any white space: the names of Kafka's fields still tell the values apart.
+without any white space: the names of Kafka's fields still separate the values.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Lines of `kafka-topics --describe`: a topic, and its partitions.
 
 A line is given without white space, see `pasting.py`. `Elr` and `LastKnownElr` come from Kafka 3.7 on;
-`N/A` stands for a broker that does not know them. Before 3.x a partition without a leader had the number -1.
+`N/A` is of a broker that does not know them. Before 3.x a partition without a leader had the number -1.
 """
 
 from __future__ import annotations

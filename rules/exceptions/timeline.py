@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from rules.exceptions.logged_transactions import ShownTransaction, is_timed_out, transactions_of
 from rules.exceptions.meaning import Next, Records
 from rules.facts.application_log import TransactionLogged
 
@@ -35,6 +36,7 @@ class Timeline:
     transactional_id: str
     states: tuple[TransactionLogged, ...]
     not_kept: int  # earlier ones beyond the limit
+    transactions: tuple[ShownTransaction, ...]  # of the states that are kept
     conclusion: Conclusion
     remarks: tuple[str, ...]
 
@@ -105,10 +107,13 @@ def timelines(events: Iterable[TransactionLogged]) -> list[Timeline]:
 
 
 def _timeline(name: str, states: Sequence[TransactionLogged]) -> Timeline:
+    if len({state.source for state in states}) == 1:
+        states = sorted(states, key=lambda state: state.line)
     last = states[-1]
     return Timeline(
         transactional_id=name,
         states=tuple(states[-MOST_STATES:]),
+        transactions=tuple(transactions_of(states[-MOST_STATES:])),
         not_kept=max(len(states) - MOST_STATES, 0),
         conclusion=FORGOTTEN if last.state is None else LAST[last.state],
         remarks=tuple(_remarks(states)),
@@ -120,18 +125,5 @@ def _remarks(states: Sequence[TransactionLogged]) -> Iterable[str]:
     for before, after in pairwise(states):
         if before.producer_id is not None and after.producer_id not in (None, before.producer_id):
             yield f"the producer id changed from {before.producer_id} to {after.producer_id}"
-        if _is_timed_out(after):
+        if is_timed_out(after):
             yield "it was aborted after its timeout: the client did not end it in time"
-
-
-def _is_timed_out(state: TransactionLogged) -> bool:
-    if state.state != "PrepareAbort" or None in (
-        state.started_at,
-        state.updated_at,
-        state.timeout_ms,
-    ):
-        return False
-    begin, end, limit = state.started_at, state.updated_at, state.timeout_ms
-    if begin is None or end is None or limit is None:
-        return False
-    return (end - begin).total_seconds() * 1000 >= limit

@@ -43,7 +43,9 @@ class ToolFinding:
     def names(self) -> Names:
         """Return the names that are the same in all its items."""
         values = {name: {getattr(item.names, name) for item in self.items} for name in SHARED}
-        common = {name: next(iter(found)) for name, found in values.items() if len(found) == 1}
+        common = {
+            name: next(iter(distinct)) for name, distinct in values.items() if len(distinct) == 1
+        }
         if "topic" not in common:
             common.pop("partition", None)
         return Names(**common)

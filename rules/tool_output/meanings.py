@@ -178,7 +178,7 @@ GROUPS: Final = {
         records=Records.LOST,
     ),
     Reason.HELD_BY_TRANSACTION: _unknown(
-        "the group stands where an open transaction begins",
+        "the group is where an open transaction begins",
         "A read_committed consumer gets nothing beyond the first open transaction of a partition; the lag counts to the end.",
         "Nothing is lost: it reads on when the transaction ends.",
         "Find out whether that transaction ends by itself or hangs.",
@@ -198,7 +198,7 @@ GROUPS: Final = {
         "A rebalance is going on, or a member left, or consumers of the group subscribe to different topics.",
         Records.NEITHER,
         "Records wait in these partitions.",
-        "Describe the group again in a minute. If they still have no member, look at the subscriptions of its consumers.",
+        "Describe the group again in a minute. If they still have no member, compare the subscriptions of its consumers.",
         Next.GROUP, Next.LAG,
     ),
     Reason.NO_COMMIT: _unknown(
@@ -219,7 +219,7 @@ GROUPS: Final = {
     ),
     Reason.LAG_OF_A_MARKER: _unknown(
         "a lag of 1, which may be the control record of the last transaction",
-        "A group that has read everything of a transactional topic stands before the last control record, and the tool counts it.",
+        "A group that has read everything of a transactional topic is before the last control record, and the tool counts it.",
         "Nothing waits if the last record is a control record; the output does not show it.",
         "Nothing, if the topic carries transactions and the lag stays at 1.",
         Next.LAG,
@@ -236,7 +236,7 @@ GROUPS: Final = {
         "the group is rebalancing",
         "Its members agree on who reads what; nothing is read meanwhile by classic groups.",
         "Records wait.",
-        "Describe it again in a minute. If it goes on, look for consumers that exceed max.poll.interval.ms.",
+        "Describe it again in a minute. If it goes on, search for consumers that exceed max.poll.interval.ms.",
         Next.GROUP,
         records=Records.NEITHER,
     ),
@@ -261,7 +261,7 @@ GROUPS: Final = {
 
 _HANGS: Final = (
     "find-hanging calls a transaction hanging that no coordinator lists. Without DESCRIBE on its transactional id, and while a "
-    "coordinator loads, healthy ones look the same; and it looks once."
+    "coordinator loads, the same is true of healthy ones; and it queries each only once."
 )
 TRANSACTIONS: Final = {
     Reason.REPORTED_HANGING: _unknown(
@@ -280,7 +280,7 @@ TRANSACTIONS: Final = {
     ),
     Reason.UNKNOWN_TO_COORDINATOR: _unknown(
         "open in the partition, and its coordinator has no open transaction there",
-        "This is what a hanging transaction looks like. The two outputs are of different times: a transaction that ended between them looks the same.",
+        "A hanging transaction has this form. The two outputs are of different times: one that ended between them has it too.",
         "If it hangs, read_committed consumers get nothing beyond its first offset, for ever.",
         "Have it proven: tidemark tx hanging repeats both questions, and prints the abort command with the proof.",
         Next.HANGING, Next.TRANSACTION,
@@ -288,16 +288,16 @@ TRANSACTIONS: Final = {
     ),
     Reason.OPEN_PAST_TIMEOUT: _breach(
         "open for longer than its timeout",
-        "Its coordinator aborts it within seconds; if it does not, the coordinator is in trouble.",
+        "Its coordinator aborts it within seconds; if it does not, something is wrong with the coordinator.",
         Records.UNKNOWN,
         "An abort removes its records from the view of read_committed consumers; its producer is fenced.",
-        "Describe it again in 20 seconds. If it is still Ongoing, look at the coordinator's broker.",
+        "Describe it again in 20 seconds. If it is still Ongoing, see the log of the coordinator's broker.",
         Next.TRANSACTION,
     ),
     Reason.MARKERS_PENDING: _unknown(
         "decided, and control records are being written",
         "That takes milliseconds. If the state stays, a leader of one of its partitions cannot write, as below min.insync.replicas.",
-        "The decision stands: PrepareCommit is committed, PrepareAbort aborted, whatever becomes of the client.",
+        "The decision is final: PrepareCommit is committed, PrepareAbort aborted, whatever becomes of the client.",
         "Describe it again. If the state stays, see the partitions that it lists.",
         Next.TRANSACTION, Next.PARTITION,
         records=Records.NEITHER,
@@ -376,7 +376,7 @@ DUMPS: Final = {
     ),
     Reason.WRITER_NOT_IDEMPOTENT: _breach(
         "written without idempotence",
-        "Batches without a producer id: a retry of their producer writes them twice, and nobody can tell.",
+        "Batches without a producer id: a retry of their producer writes them twice, and no broker recognises it.",
         Records.DUPLICATED,
         "Duplicated when a producer retried a batch whose acknowledgement was lost.",
         "Set enable.idempotence=true and acks=all on the producers of this topic.",

@@ -61,10 +61,10 @@ def _words(row: PartitionRow, min_isr: int | None) -> str:
     missing = [broker for broker in row.replicas if broker not in row.isr]
     out_of_sync = f", not in sync: {listed(missing)}" if missing else ""
     eligible = f", Elr {listed(row.elr)}" if row.elr else ""
-    known = f", LastKnownElr {listed(row.last_known_elr)}" if row.last_known_elr else ""
+    last_known = f", LastKnownElr {listed(row.last_known_elr)}" if row.last_known_elr else ""
     least = f", min.insync.replicas {min_isr}" if min_isr is not None else ""
     leader = "no leader" if row.leader is None else f"leader {row.leader}"
-    return f"{row.topic}-{row.partition}: {leader}, Isr {listed(row.isr)} of {listed(row.replicas)}{out_of_sync}{eligible}{known}{least}"
+    return f"{row.topic}-{row.partition}: {leader}, Isr {listed(row.isr)} of {listed(row.replicas)}{out_of_sync}{eligible}{last_known}{least}"
 
 
 def _min_isr(topic: TopicRow | None) -> int | None:

@@ -123,10 +123,10 @@ def _judge_producers(answer: ProducersOf, by_producer: dict[int, TransactionRow]
         words = f"{about}: {len(answer.rows)} producers, none with an open transaction"
         findings.add(Reason.NOTHING_OPEN_IN_PARTITION, answer.line, words, _place(place))
     for row in open_rows:
-        known = by_producer.get(row.producer_id)
-        words = f"{about}: producer {row.producer_id} epoch {row.producer_epoch}, open from offset {row.transaction_start_offset}{_last(row.last_timestamp_ms)}{_state(known)}"
-        names = _place(place, row.producer_id, known)
-        findings.add(_reason_in_partition(known, place, Reason.OPEN_IN_PARTITION), row.line, words, names)  # fmt: skip
+        transaction = by_producer.get(row.producer_id)
+        words = f"{about}: producer {row.producer_id} epoch {row.producer_epoch}, open from offset {row.transaction_start_offset}{_last(row.last_timestamp_ms)}{_state(transaction)}"
+        names = _place(place, row.producer_id, transaction)
+        findings.add(_reason_in_partition(transaction, place, Reason.OPEN_IN_PARTITION), row.line, words, names)  # fmt: skip
 
 
 def _judge_search(search: HangingSearch, by_producer: dict[int, TransactionRow], findings: Findings) -> None:  # fmt: skip
@@ -136,32 +136,32 @@ def _judge_search(search: HangingSearch, by_producer: dict[int, TransactionRow],
         findings.add(Reason.NONE_REPORTED_HANGING, search.line, words)
     for row in search.rows:
         place = TopicPartition(row.topic, row.partition)
-        known = by_producer.get(row.producer_id)
+        transaction = by_producer.get(row.producer_id)
         age = "" if row.duration_minutes is None else f", for {row.duration_minutes} minutes"
-        words = f"{place}: producer {row.producer_id} epoch {row.producer_epoch}, open from offset {row.start_offset}{age}{_last(row.last_timestamp_ms)}{_state(known)}"
-        names = _place(place, row.producer_id, known)
-        findings.add(_reason_in_partition(known, place, Reason.REPORTED_HANGING), row.line, words, names)  # fmt: skip
+        words = f"{place}: producer {row.producer_id} epoch {row.producer_epoch}, open from offset {row.start_offset}{age}{_last(row.last_timestamp_ms)}{_state(transaction)}"
+        names = _place(place, row.producer_id, transaction)
+        findings.add(_reason_in_partition(transaction, place, Reason.REPORTED_HANGING), row.line, words, names)  # fmt: skip
 
 
 def _reason_in_partition(
-    known: TransactionRow | None, place: TopicPartition | None, otherwise: Reason
+    transaction: TransactionRow | None, place: TopicPartition | None, otherwise: Reason
 ) -> Reason:
     """Return what a coordinator's answer in the same text makes of a transaction that is open in a partition."""
-    if known is None or place is None:
+    if transaction is None or place is None:
         return otherwise
-    if known.state not in {ONGOING, *PREPARED}:
+    if transaction.state not in {ONGOING, *PREPARED}:
         return Reason.UNKNOWN_TO_COORDINATOR
-    if not known.is_described:
+    if not transaction.is_described:
         return otherwise
-    return Reason.COORDINATOR_KNOWS_IT if str(place) in known.partitions else Reason.UNKNOWN_TO_COORDINATOR  # fmt: skip
+    return Reason.COORDINATOR_KNOWS_IT if str(place) in transaction.partitions else Reason.UNKNOWN_TO_COORDINATOR  # fmt: skip
 
 
-def _place(place: TopicPartition | None, producer_id: int | None = None, known: TransactionRow | None = None) -> Names:  # fmt: skip
+def _place(place: TopicPartition | None, producer_id: int | None = None, transaction: TransactionRow | None = None) -> Names:  # fmt: skip
     return Names(
         topic=None if place is None else place.topic,
         partition=None if place is None else place.partition,
         producer_id=producer_id,
-        transactional_id=None if known is None else known.transactional_id,
+        transactional_id=None if transaction is None else transaction.transactional_id,
     )
 
 
@@ -176,5 +176,5 @@ def _last(timestamp_ms: int | None) -> str:
     return f", last record of {at:%Y-%m-%d %H:%M:%S}"
 
 
-def _state(known: TransactionRow | None) -> str:
-    return "" if known is None else f"; {known.transactional_id} is {known.state}"
+def _state(transaction: TransactionRow | None) -> str:
+    return "" if transaction is None else f"; {transaction.transactional_id} is {transaction.state}"

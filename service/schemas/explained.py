@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rules.exceptions.logged_transactions import EndedBy
 from rules.exceptions.meaning import Ability, Records, Role
 from rules.facts.application_log import Client, Outcome
 from rules.facts.tool_output import Tool
@@ -79,6 +80,23 @@ class LoggedState(Model):
     line: int
 
 
+class LoggedTransaction(Model):
+    """One transaction of an id, as its states show it; a time is null where its state is not in the text."""
+
+    outcome: Annotated[Literal["committed", "aborted"] | None, Field(description="null: open")]
+    ended_by: Annotated[EndedBy | None, Field(description="Who decided it; null: open")]
+    started_at: Timestamp | None
+    decided_at: Timestamp | None
+    completed_at: Annotated[Timestamp | None, Field(description="When all markers were written")]
+    open_ms: Annotated[int | None, Field(description="From its begin until it was decided")]
+    completing_ms: Annotated[int | None, Field(description="From the decision to the markers")]
+    timeout_ms: int | None
+    producer_id: int | None
+    producer_epoch: int | None
+    partitions: list[str]
+    line: int
+
+
 class LoggedTransactions(Model):
     """The states of one transactional id in the order of the lines, and what the last one means."""
 
@@ -90,6 +108,7 @@ class LoggedTransactions(Model):
     remarks: list[str]
     next_commands: list[str]
     earlier_states: Annotated[int, Field(description="That are left out")]
+    timeline: Annotated[list[LoggedTransaction], Field(description="In order")]
     states: list[LoggedState]
 
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from rules.exceptions.incidents import Incident, Problem
+from rules.exceptions.logged_transactions import ShownTransaction
 from rules.exceptions.next_commands import commands
 from rules.exceptions.timeline import Timeline
 from rules.facts.application_log import ApplicationError, Names, TransactionLogged
@@ -115,7 +116,26 @@ def transactions_row(timeline: Timeline) -> Row:
         "remarks": list(timeline.remarks),
         "next_commands": list(commands(conclusion.next, names)),
         "earlier_states": timeline.not_kept,
+        "timeline": [_transaction_row(each) for each in timeline.transactions],
         "states": [_state_row(state) for state in timeline.states],
+    }
+
+
+def _transaction_row(shown: ShownTransaction) -> Row:
+    outcome = None if shown.is_commit is None else ("committed" if shown.is_commit else "aborted")
+    return {
+        "outcome": outcome,
+        "ended_by": shown.ended_by,
+        "started_at": json_time(shown.started_at),
+        "decided_at": json_time(shown.decided_at),
+        "completed_at": json_time(shown.completed_at),
+        "open_ms": shown.open_ms,
+        "completing_ms": shown.completing_ms,
+        "timeout_ms": shown.timeout_ms,
+        "producer_id": shown.producer_id,
+        "producer_epoch": shown.producer_epoch,
+        "partitions": list(shown.partitions),
+        "line": shown.line,
     }
 
 

@@ -29,6 +29,15 @@ IN_ORDER: Final = {
     "harmless": "  (harmless by itself)",
 }
 
+ENDED_BY: Final = {
+    "client": " by its client",
+    "timeout": " by the coordinator, at its timeout",
+    "next_instance": " by the coordinator, for a new instance",
+    "not_shown": "",
+}
+SHOWN_TRANSACTIONS: Final = 10  # the last ones, in a text for people; JSON has all that were kept
+SHOWN_STATES: Final = 6
+
 
 def incident_words(row: Row, time: Time) -> Pairs:
     """Return what an incident is, what it means for records and for the producer, and what to do."""
@@ -80,20 +89,50 @@ def times(row: Row) -> str:
 
 
 def transactions_words(row: Row, time: Time) -> Pairs:
-    """Return what the states of a transactional id mean, and the states."""
-    states = [
-        f"{time(state['at']) or '-'}  {state['state'] or 'forgotten'}, producer {state['producer_id']} epoch "
-        f"{state['producer_epoch']}{_partitions(state)}"
-        for state in row["states"]
-    ]
+    """Return what the states of a transactional id mean, its transactions, and the last states."""
+    transactions, states = row["timeline"], row["states"]
+    left_out = len(transactions) - SHOWN_TRANSACTIONS
     return [
         ("what", row["title"]),
         ("records", f"{RECORDS[row['records']][0]}. {row['condition']}"),
         ("do", row["action"]),
         *(("remark", remark) for remark in row["remarks"]),
         *(("next", command) for command in row["next_commands"]),
-        *(("state", state) for state in states),
+        (
+            "timeline",
+            f"{counted(left_out, 'earlier transaction')} left out" if left_out > 0 else None,
+        ),
+        *(("timeline", _transaction(each, time)) for each in transactions[-SHOWN_TRANSACTIONS:]),
+        *(("state", _state(state, time)) for state in states[-SHOWN_STATES:]),
     ]
+
+
+def _transaction(row: Row, time: Time) -> str:
+    begin = time(row["started_at"]) or "begin not shown"
+    whose = f"producer {row['producer_id']} epoch {row['producer_epoch']}"
+    return f"{begin}  {_end(row)}, {whose}{_partitions(row)}"
+
+
+def _end(row: Row) -> str:
+    if row["outcome"] is None:
+        limit = row["timeout_ms"]
+        return "open" if limit is None else f"open, timeout {_duration(limit)}"
+    after = "" if row["open_ms"] is None else f" after {_duration(row['open_ms'])}"
+    markers = row["completing_ms"]
+    done = "" if markers is None else f", markers in {_duration(markers)}"
+    by = ENDED_BY[row["ended_by"]] if row["outcome"] == "aborted" else ""
+    return f"{row['outcome']}{by}{after}{done}"
+
+
+def _duration(milliseconds: int) -> str:
+    return f"{milliseconds} ms" if milliseconds < 1000 else f"{milliseconds / 1000:,.1f} s"
+
+
+def _state(state: Row, time: Time) -> str:
+    return (
+        f"{time(state['at']) or '-'}  {state['state'] or 'forgotten'}, producer {state['producer_id']} epoch "
+        f"{state['producer_epoch']}{_partitions(state)}"
+    )
 
 
 def _partitions(state: Row) -> str:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 from rules.facts.column import Column
 from rules.facts.durations import Durations
@@ -128,49 +128,59 @@ def _count(block: CostBlock, snapshot: Snapshot) -> CostBlock:
     is_whole = block.is_whole and log.is_read and log.is_whole
     if not log.ended:
         return block if is_whole == block.is_whole else replace(block, is_whole=is_whole)
-    by_id, others = _count_ids(block, log.ended)
-    markers_on = Counter(block.markers_on)
-    markers_on.update(name for ended in log.ended for name in ended.partitions)
+    counted = _count_by_id(log.ended)
+    by_id, others = _add_ids(block, counted)
     return replace(
         block,
         by_id=by_id,
         others=others,
-        markers_on=dict(markers_on),
-        by_coordinator=_count_coordinators(block, snapshot),
+        markers_on=_add_markers(block.markers_on, log.ended),
+        by_coordinator=_add_coordinators(block, counted, snapshot),
         is_whole=is_whole,
     )
 
 
-def _count_ids(
-    block: CostBlock, ended: Iterable[EndedTransaction]
+# Of the transactions of a round that have the same transactional id and the same coordinator.
+_Counted: TypeAlias = dict[tuple[str, BrokerId | None], CountedTransactions]
+
+
+def _count_by_id(ended: Iterable[EndedTransaction]) -> _Counted:
+    grouped: dict[tuple[str, BrokerId | None], list[EndedTransaction]] = {}
+    for each in ended:
+        grouped.setdefault((each.transactional_id, each.coordinator), []).append(each)
+    return {key: _count_transactions(transactions) for key, transactions in grouped.items()}
+
+
+def _count_transactions(transactions: list[EndedTransaction]) -> CountedTransactions:
+    """Count transactions of one id and coordinator, the last one last."""
+    record_markers, names = 0, frozenset[TopicPartition]()
+    times = Counter(ended.partitions for ended in transactions)  # nearly always one set
+    for marked, count in times.items():
+        of_records = frozenset(name for name in marked if name.topic not in INTERNAL)
+        record_markers += count * len(of_records)
+        names |= of_records
+    return CountedTransactions(
+        transactions=len(transactions),
+        markers=sum(count * len(marked) for marked, count in times.items()),
+        record_markers=record_markers,
+        partitions=names if len(names) <= MAX_PARTITIONS else None,
+        marker_durations=Durations().with_more(measured_markers(transactions)),
+        coordinator=transactions[-1].coordinator,
+        producer_id=transactions[-1].producer_id,
+    )
+
+
+def _add_ids(
+    block: CostBlock, counted: _Counted
 ) -> tuple[dict[str, CountedTransactions], CountedTransactions]:
     """Return the counts by transactional id, and of the ids beyond the limit."""
-    grouped: dict[str, list[EndedTransaction]] = {}
-    for transaction in ended:
-        grouped.setdefault(transaction.transactional_id, []).append(transaction)
     by_id, others = dict(block.by_id), block.others
-    for name, transactions in grouped.items():
-        more = _count_transactions(transactions)
+    for (name, _), more in counted.items():
         if name in by_id or len(by_id) < MAX_IDS:
             by_id[name] = by_id[name].plus(more) if name in by_id else more
         else:
             others = others.plus(replace(more, partitions=None))
     return by_id, others
-
-
-def _count_transactions(transactions: list[EndedTransaction]) -> CountedTransactions:
-    """Count transactions of one id, the last one last."""
-    names = frozenset[TopicPartition]().union(*(ended.partitions for ended in transactions))
-    of_records = frozenset(name for name in names if name.topic not in INTERNAL)
-    return CountedTransactions(
-        transactions=len(transactions),
-        markers=sum(len(ended.partitions) for ended in transactions),
-        record_markers=sum(len(ended.partitions & of_records) for ended in transactions),
-        partitions=_union(frozenset(), of_records),
-        marker_durations=Durations().with_more(measured_markers(transactions)),
-        coordinator=transactions[-1].coordinator,
-        producer_id=transactions[-1].producer_id,
-    )
 
 
 def _union(
@@ -183,30 +193,41 @@ def _union(
     return union if len(union) <= MAX_PARTITIONS else None
 
 
-def _count_coordinators(block: CostBlock, snapshot: Snapshot) -> dict[BrokerId, CoordinatorMarkers]:
-    grouped: dict[BrokerId, list[EndedTransaction]] = {}
+def _add_markers(
+    before: Mapping[TopicPartition, int], ended: Iterable[EndedTransaction]
+) -> dict[TopicPartition, int]:
+    markers = dict(before)
+    for names, count in Counter(each.partitions for each in ended).items():
+        for name in names:
+            markers[name] = markers.get(name, 0) + count
+    return markers
+
+
+def _add_coordinators(
+    block: CostBlock, counted: _Counted, snapshot: Snapshot
+) -> dict[BrokerId, CoordinatorMarkers]:
+    markers = dict(block.by_coordinator)
+    for (_, coordinator), more in counted.items():
+        if coordinator is not None:
+            before = markers.get(coordinator, CoordinatorMarkers())
+            durations = before.durations.plus(more.marker_durations)
+            markers[coordinator] = replace(before, durations=durations)
+    for coordinator, slow in _count_slow(snapshot).items():
+        more_slow = CoordinatorMarkers(slow_by_leader=slow)
+        markers[coordinator] = markers[coordinator].plus(more_slow)
+    return markers
+
+
+def _count_slow(snapshot: Snapshot) -> dict[BrokerId, Counter[BrokerId]]:
+    """Count the transactions with slow markers by coordinator and by the leaders of their partitions."""
+    slow: dict[BrokerId, Counter[BrokerId]] = {}
+    index, leaders = snapshot.partitions.index, snapshot.partitions.leader
     for ended in snapshot.transaction_log.ended:
-        if ended.coordinator is not None:
-            grouped.setdefault(ended.coordinator, []).append(ended)
-    counted = dict(block.by_coordinator)
-    for coordinator, transactions in grouped.items():
-        more = CoordinatorMarkers(
-            durations=Durations().with_more(measured_markers(transactions)),
-            slow_by_leader=_count_slow(transactions, snapshot.partitions),
-        )
-        counted[coordinator] = counted.get(coordinator, CoordinatorMarkers()).plus(more)
-    return counted
-
-
-def _count_slow(
-    transactions: Iterable[EndedTransaction], partitions: Partitions
-) -> Counter[BrokerId]:
-    """Count the transactions whose markers were slow, by the leaders of their partitions."""
-    counted = Counter[BrokerId]()
-    for ended in transactions:
         took = ended.marker_duration
-        if took is not None and took > SLOW:
-            rows = (partitions.index.row(name.topic, name.partition) for name in ended.partitions)
-            leaders = {partitions.leader[row] for row in rows if row is not None}
-            counted.update(BrokerId(leader) for leader in leaders if leader is not None)
-    return counted
+        if ended.coordinator is None or took is None or took <= SLOW:
+            continue
+        rows = (index.row(name.topic, name.partition) for name in ended.partitions)
+        brokers = {leaders[row] for row in rows if row is not None}
+        waiting = slow.setdefault(ended.coordinator, Counter())
+        waiting.update(BrokerId(broker) for broker in brokers if broker is not None)
+    return slow

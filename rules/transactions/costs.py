@@ -149,12 +149,12 @@ class _Places:
 
     moved: Column  # by row of the index
     index: PartitionIndex
-    markers: Mapping[TopicPartition, int]  # 0 where there was none
+    markers: Mapping[TopicPartition, int]
 
     def cost_of(self, name: str, counted: CountedTransactions) -> TransactionCost:
         """Return the cost of one transactional id."""
         records = self.records_of(counted.partitions) if counted.partitions else None
-        markers = sum(self.markers[place] for place in counted.partitions or ())
+        markers = sum(self.markers.get(place, 0) for place in counted.partitions or ())
         share = counted.record_markers / markers if markers else 0.0
         return TransactionCost(
             transactional_id=name,
@@ -170,19 +170,23 @@ class _Places:
         for name in names:
             row = self.index.row(name.topic, name.partition)
             moved = None if row is None else self.moved[row]
-            if moved is None or moved < self.markers[name]:
+            markers = self.markers.get(name, 0)
+            if moved is None or moved < markers:
                 return None
-            records += moved - self.markers[name]
+            records += moved - markers
         return records
 
 
 def _places_of(view: View) -> _Places:
     memory = view.memory.costs
-    markers = (Counter(block.markers_on) for block in memory.blocks)
+    markers: dict[TopicPartition, int] = {}
+    for block in memory.blocks:
+        for name, count in block.markers_on.items():
+            markers[name] = markers.get(name, 0) + count
     return _Places(
         moved=moved_ends(memory, view.snapshot),
         index=view.snapshot.partitions.index,
-        markers=sum(markers, Counter[TopicPartition]()),
+        markers=markers,
     )
 
 

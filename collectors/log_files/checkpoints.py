@@ -64,8 +64,10 @@ def _lines(path: Path) -> tuple[list[_Line], list[FileProblem]]:
     if isinstance(data, FileProblem):
         return [], [data]
     lines = list(_split(data))
-    if not lines or lines[0][1].strip() != VERSION:
-        first = lines[0][1][:40].decode(errors="backslashreplace") if lines else ""
+    if not lines:
+        return [], []  # a broker makes the file before it has anything to write
+    if lines[0][1].strip() != VERSION:
+        first = lines[0][1][:40].decode(errors="backslashreplace")
         why = f"is no checkpoint: its first line is {first!r}, not the version {VERSION.decode()}"
         return [], [
             FileProblem(kind=ProblemKind.UNKNOWN_FORMAT, path=str(path), position=0, why=why)

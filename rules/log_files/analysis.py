@@ -26,6 +26,9 @@ from rules.facts.log_states import ProducerSnapshot
 from rules.log_files.comparing import compare_aborted, compare_epochs, compare_snapshot
 from rules.log_files.producers import KEPT, ProducerStates
 
+# The coordinator writes the commits of a transaction there in the producer's name, without its sequences.
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+
 
 class LogAnalysis:
     """Takes segments, their batches and problems in order; `findings` may be read at the end."""
@@ -33,7 +36,8 @@ class LogAnalysis:
     def __init__(self, log: PartitionLog) -> None:
         """`log` has what else is known of the partition."""
         self._log = log
-        self._states = ProducerStates()
+        is_of_groups = log.name is not None and log.name.topic == OFFSETS_TOPIC
+        self._states = ProducerStates(has_sequences=not is_of_groups)
         self._segments: list[SegmentSummary] = []
         self._epochs: list[EpochRange] = []
         self._gaps: list[OffsetGap] = []

@@ -51,7 +51,9 @@ class _State:
 class ProducerStates:
     """The states of all producers behind the batches that were added."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_sequences: bool = True) -> None:
+        """`has_sequences`: batches are of producers; those that a coordinator writes for them all begin at 0."""
+        self._has_sequences = has_sequences
         self._states: dict[int, _State] = {}
         self._starts_at_zero = False
         self._hole_ends: list[int] = []
@@ -150,8 +152,8 @@ class ProducerStates:
     def _compare(
         self, producer_id: int, state: _State, epoch: int, sequence: int, base: int
     ) -> None:
-        """Note a gap unless the batch may follow: coordinators write their batches without sequences."""
-        if sequence < 0:
+        """Note a gap unless the batch may follow."""
+        if sequence < 0 or not self._has_sequences:
             return
         is_new_epoch = epoch > state.epoch
         expected = 0 if is_new_epoch else (state.last_sequence + 1) % SEQUENCES

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from rules.facts.identity import TopicPartition
 from rules.facts.log_findings import OffsetGapReason, SequenceGapReason
 from rules.facts.log_folders import PartitionLog
 from rules.facts.log_states import ProducerEntry, ProducerSnapshot
@@ -20,6 +21,7 @@ from tests.unit.rules.log_files.logs import (
 )
 
 LAST = 2**31 - 1
+OF_GROUPS = PartitionLog(folder="/d/x", name=TopicPartition("__consumer_offsets", 4))
 FOLDER = PartitionLog(folder="/d/orders-3")
 SEEDED = PartitionLog(
     folder="/d/orders-3",
@@ -115,7 +117,11 @@ CASES = (
         [(5, 6, R.OFFSETS_MISSING_BETWEEN)],
     ),
     Case(
-        "written by a coordinator", "commits within transactions have no sequences",
+        "written by a coordinator", "the commits of a transaction all have sequence 0 since 4.0",
+        ([transactional(0, base_sequence=0), transactional(1, base_sequence=0), marker(2)],), [], OF_GROUPS,
+    ),
+    Case(
+        "written by an older coordinator", "commits within transactions have no sequences",
         ([transactional(0, base_sequence=None), transactional(1, base_sequence=None), marker(2)],), [],
     ),
     Case(

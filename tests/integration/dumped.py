@@ -46,7 +46,9 @@ _ABORTED: Final = re.compile(
     r"^version: 0 producerId: (\d+) firstOffset: (\d+) lastOffset: (\d+) lastStableOffset: (\d+)",
     re.ASCII | re.MULTILINE,
 )
-_DECODED: Final = re.compile(r"^\| offset: (\d+) .* key: (\{.*?\}) payload: (\{.*\}|null)?$", re.MULTILINE)
+_DECODED: Final = re.compile(
+    r"^\| offset: (\d+) .* key: (\{.*?\}) payload: (\{.*\}|null)?$", re.MULTILINE
+)
 
 
 def dump(sandbox: Sandbox, files: Sequence[Path], *options: str) -> dict[Path, str]:
@@ -54,6 +56,7 @@ def dump(sandbox: Sandbox, files: Sequence[Path], *options: str) -> dict[Path, s
     paths = ",".join(map(str, files))
     text = run_quietly(sandbox, "kafka-dump-log.sh", ["--files", paths, *options])
     heads = list(_FILE.finditer(text))
+    assert [Path(head["path"]) for head in heads] == list(files)
     ends = [*(head.start() for head in heads[1:]), len(text)]
     return {
         Path(head["path"]): text[head.end() : end] for head, end in zip(heads, ends, strict=True)
@@ -65,9 +68,17 @@ def batches(path: Path, text: str) -> list[dict[str, Any]]:
     rows = []
     for line in _BATCH.finditer(text):
         words = line.groupdict()
-        kinds = {name: words.pop(name) for name in ("is_transactional", "is_control", "time", "codec")}
+        kinds = {
+            name: words.pop(name) for name in ("is_transactional", "is_control", "time", "codec")
+        }
         numbers: dict[str, Any] = {name: int(value) for name, value in words.items()}
-        for name in ("base_sequence", "last_sequence", "producer_id", "producer_epoch", "leader_epoch"):
+        for name in (
+            "base_sequence",
+            "last_sequence",
+            "producer_id",
+            "producer_epoch",
+            "leader_epoch",
+        ):
             numbers[name] = present(numbers[name])
         rows.append(
             {

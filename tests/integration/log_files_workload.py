@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
 
+from service.sandbox.cluster.admin import SandboxAdmin
 from tests.integration.clients import (
     FLUSH_SECONDS,
     commit_offset,
@@ -33,11 +33,8 @@ class Written:
 
 def write(bootstrap: str, name: str) -> Written:
     """Make a topic of one partition on all brokers, and write to it."""
-    settings = {"segment.bytes": str(SEGMENT_BYTES), "min.insync.replicas": "1"}
-    new = NewTopic(name, num_partitions=1, replication_factor=3, config=settings)
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for answer in admin.create_topics([new]).values():
-        answer.result(FLUSH_SECONDS)
+    settings = {"segment.bytes": str(SEGMENT_BYTES)}
+    SandboxAdmin(bootstrap).create_topic(name, partitions=1, configs=settings)
     for codec in CODECS:
         _produce_compressed(bootstrap, name, codec)
     produce(bootstrap, name, 20)
@@ -70,7 +67,9 @@ def _end_transactions(bootstrap: str, topic: str, id_: str) -> None:
         for number in range(6):
             produce_in_transaction(producer, topic, number + 1)
             producer.send_offsets_to_transaction(
-                [TopicPartition(topic, 0, 10 * number)], consumer.consumer_group_metadata(), FLUSH_SECONDS
+                [TopicPartition(topic, 0, 10 * number)],
+                consumer.consumer_group_metadata(),
+                FLUSH_SECONDS,
             )
             if number % 3 == 1:
                 producer.abort_transaction(FLUSH_SECONDS)

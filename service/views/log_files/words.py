@@ -39,7 +39,9 @@ def log_facts(log: Row, time: Time) -> list[tuple[str, object]]:
 
 def _offsets(log: Row) -> str:
     if log["log_end_offset"] is None:
-        return "no batch can be read" if log["segments"] else "no segment is here"
+        if not log["segments"]:
+            return "no segment is here"
+        return "no batch can be read" if log["problems"] else "none: the log is empty"
     stable = log["last_stable_offset"]
     lso = "" if stable == log["log_end_offset"] else f", open transactions from {stable} on"
     return f"{log['first_offset']} to {log['log_end_offset']} (end, exclusive){lso}"
@@ -91,7 +93,9 @@ def _not_idempotent(writers: Row | None, time: Time) -> str | None:
     )
 
 
-def _gap_counts(log: Row) -> str:
+def _gap_counts(log: Row) -> str | None:
+    if log["log_end_offset"] is None:
+        return None
     offsets, sequences = log["offset_gap_count"], log["sequence_gap_count"]
     if not offsets + sequences:
         return "none: neither in offsets nor in the sequences of a producer"

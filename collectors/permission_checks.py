@@ -18,7 +18,7 @@ from __future__ import annotations
 import string
 import uuid
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, assert_never
 
@@ -30,7 +30,7 @@ from collectors.visibility import MADE_UP, PREFIXED, SECURITY_DISABLED, ids_to_t
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_ACLS
 from collectors.wire.failure import Failure
-from rules.facts.permissions import NEEDED, NeededPermission, ResourceType
+from rules.facts.permissions import NEEDED, NeededPermission, Operation, ResourceType
 
 MAX_EXISTING: Final = 200  # names that exist, of each kind: those that ACLs spell out come on top
 _DENIED: Final = frozenset(
@@ -151,6 +151,8 @@ def _check(
     session: Session, needed: NeededPermission, observed: Observed, acls: _Acls
 ) -> PermissionCheck:
     scope = observed.scope_of(needed)
+    if needed.operation is Operation.DESCRIBE_CONFIGS and needed.resource is ResourceType.CLUSTER:
+        return _check_broker_configs(session, needed)
     if needed.resource is ResourceType.CLUSTER:
         return _check_cluster(needed, acls)
     existing = [] if needed.name else observed.existing(needed.resource)
@@ -225,6 +227,12 @@ def _check_cluster(needed: NeededPermission, acls: _Acls) -> PermissionCheck:
     else:
         outcome, why = Outcome.ALLOWED, None
     return PermissionCheck(needed=needed, scope=NameScope(), outcome=outcome, why=why)
+
+
+def _check_broker_configs(session: Session, needed: NeededPermission) -> PermissionCheck:
+    """Query every broker for the settings of the same one: it checks the permission first."""
+    names = [str(broker.broker_id) for broker in session.ready_brokers()[:1]]
+    return replace(_outcome(needed, NameScope(), _send(session, needed, names)), denied=())
 
 
 def _names_to_try(

@@ -22,7 +22,7 @@ from collectors.wire.api import (
     READ_UNCOMMITTED,
     Api,
 )
-from collectors.wire.config_answers import TOPIC_RESOURCE
+from collectors.wire.config_answers import BROKER_RESOURCE, TOPIC_RESOURCE
 from rules.facts.config_keys import MIN_INSYNC_REPLICAS
 from rules.facts.permissions import NeededPermission, Operation, ResourceType
 
@@ -39,12 +39,14 @@ class Attempt:
 
 
 def attempt(needed: NeededPermission, names: Sequence[str]) -> Attempt:
-    """Return the request that tries a permission on names; of the cluster there is none here."""
+    """Return the request that tries a permission on names; on the cluster only that on settings of brokers."""
     match needed.resource, needed.operation:
         case ResourceType.TOPIC, Operation.DESCRIBE:
             return _metadata(names)
         case ResourceType.TOPIC, Operation.DESCRIBE_CONFIGS:
-            return _configs(names)
+            return _configs(TOPIC_RESOURCE, names)
+        case ResourceType.CLUSTER, Operation.DESCRIBE_CONFIGS:
+            return _configs(BROKER_RESOURCE, names)
         case ResourceType.TOPIC, _:
             return Attempt(
                 FETCH, fetch_body(map(_past_the_end, names), READ_UNCOMMITTED), _codes_of_fetch
@@ -69,10 +71,10 @@ def _metadata(names: Sequence[str]) -> Attempt:
     )
 
 
-def _configs(names: Sequence[str]) -> Attempt:
+def _configs(resource: int, names: Sequence[str]) -> Attempt:
     keys = (MIN_INSYNC_REPLICAS,)
     resources = [
-        {"resource_type": TOPIC_RESOURCE, "resource_name": name, "configuration_keys": keys}
+        {"resource_type": resource, "resource_name": name, "configuration_keys": keys}
         for name in names
     ]
     build = body_of(DESCRIBE_CONFIGS, resources=resources)

@@ -24,6 +24,7 @@ PANELS: Final[Mapping[str, tuple[Uid, int]]] = {
     "controller_moves_often": (Uid.REPLICATION, 12),
     "coordinator_slow": (Uid.TRANSACTIONS, 25),
     "duplicates_possible": (Uid.LOSSES, 21),
+    "exactly_once_posture": (Uid.FLEET, 31),
     "high_watermark_stuck": (Uid.REPLICATION, 13),
     "lag_objective_burning": (Uid.GROUPS, 10),
     "last_stable_offset_stuck": (Uid.TRANSACTIONS, 12),
@@ -54,6 +55,7 @@ PANELS: Final[Mapping[str, tuple[Uid, int]]] = {
 }
 # The labels of alerts that are variables of a dashboard too.
 VARIABLES: Final[Mapping[Uid, tuple[str, ...]]] = {
+    Uid.FLEET: ("cluster",),
     Uid.GROUPS: ("cluster", "topic", "group"),
     Uid.LOSSES: ("cluster", "topic"),
     Uid.PIPELINE: ("cluster", "topic"),

@@ -8,10 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Final, assert_never
 
 from rules.facts.snapshot import Snapshot
 from rules.verdict import Kind, SubjectKind
+
+# Which kind of subject a label is of, outside groups: the first label that is there decides.
+_NAMED_BY: Final = (
+    ("transactional_id", SubjectKind.TRANSACTION),
+    ("broker", SubjectKind.BROKER),
+    ("client", SubjectKind.CLIENT),
+    ("partition", SubjectKind.PARTITION),
+    ("topic", SubjectKind.TOPIC),
+    ("check", SubjectKind.CHECK),
+    ("rule", SubjectKind.RULE),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +65,7 @@ class Completeness:
                 return self.transactions and finding is Kind.STATE
             case SubjectKind.CLIENT:
                 return self.clients
-            case SubjectKind.CLUSTER | SubjectKind.RULE:
+            case SubjectKind.CLUSTER | SubjectKind.RULE | SubjectKind.CHECK:
                 return self.was_made
             case _:
                 assert_never(kind)
@@ -64,12 +75,4 @@ def subject_kind(labels: Mapping[str, str]) -> SubjectKind:
     """Return the kind of subject that has these labels."""
     if "group" in labels:
         return SubjectKind.COMMIT if "topic" in labels else SubjectKind.GROUP
-    if "transactional_id" in labels:
-        return SubjectKind.TRANSACTION
-    if "broker" in labels:
-        return SubjectKind.BROKER
-    if "client" in labels:
-        return SubjectKind.CLIENT
-    if "topic" in labels:
-        return SubjectKind.PARTITION if "partition" in labels else SubjectKind.TOPIC
-    return SubjectKind.RULE if "rule" in labels else SubjectKind.CLUSTER
+    return next((kind for name, kind in _NAMED_BY if name in labels), SubjectKind.CLUSTER)

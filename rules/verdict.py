@@ -49,6 +49,7 @@ class SubjectKind(StrEnum):
     TRANSACTION = "transaction"  # cluster, transactional_id
     BROKER = "broker"  # cluster, broker
     CLIENT = "client"  # cluster, client, topic where its metrics have it
+    CHECK = "check"  # cluster, check: of posture
     RULE = "rule"  # cluster, rule: self-monitoring
 
 

@@ -14,6 +14,14 @@ from collectors.translate import topic_id_of
 from rules.facts.brokers import BrokerContact, ControllerState, Quorum
 from rules.facts.change_events import ChangedSubject, ChangeEvent, ChangeEventKind
 from rules.facts.column import Column, Int64s, Ragged
+from rules.facts.configs import (
+    Config,
+    ConfigEntry,
+    Configs,
+    ConfigSource,
+    FeatureLevels,
+    TopicConfigs,
+)
 from rules.facts.epoch_ends import EpochEnds
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group, GroupType
@@ -270,6 +278,66 @@ def change_event(topic: str = "orders", **overrides: Any) -> ChangeEvent:
     return replace(base, **overrides)
 
 
+TOPIC_SETTINGS: Final = {
+    "cleanup.policy": "delete",
+    "max.message.bytes": "1048588",
+    "min.compaction.lag.ms": "0",
+    "min.insync.replicas": "2",
+    "retention.bytes": "-1",
+    "retention.ms": "604800000",
+    "unclean.leader.election.enable": "false",
+}
+BROKER_SETTINGS: Final = {
+    "default.replication.factor": "3",
+    "min.insync.replicas": "2",
+    "offsets.retention.minutes": "10080",
+    "offsets.topic.num.partitions": "50",
+    "offsets.topic.replication.factor": "3",
+    "producer.id.expiration.ms": "86400000",
+    "replica.fetch.max.bytes": "1048576",
+    "transaction.max.timeout.ms": "900000",
+    "transaction.partition.verification.enable": "true",
+    "transaction.state.log.min.isr": "2",
+    "transaction.state.log.num.partitions": "50",
+    "transaction.state.log.replication.factor": "3",
+    "transactional.id.expiration.ms": "604800000",
+    "unclean.leader.election.enable": "false",
+}
+LEVELS: Final = {
+    "eligible.leader.replicas.version": 1,
+    "metadata.version": 27,
+    "transaction.version": 2,
+}
+
+
+def config(
+    settings: Mapping[str, str | None], source: ConfigSource = ConfigSource.DEFAULT
+) -> Config:
+    """Return settings that all come from the same source."""
+    return Config(tuple(ConfigEntry(n, value, source) for n, value in sorted(settings.items())))
+
+
+def feature_levels(**levels: int) -> FeatureLevels:
+    """Return the levels of a new cluster of Kafka 4.1, with others for some features."""
+    finalized = LEVELS | {name.replace("_", "."): level for name, level in levels.items()}
+    supported = {name: (0, LEVELS.get(name, level)) for name, level in finalized.items()}
+    return FeatureLevels(finalized=finalized, supported=supported, epoch=1)
+
+
+def configs(placed: Partitions, listed: Sequence[Broker], **overrides: Any) -> Configs:
+    """Return settings with which exactly-once can hold; the cluster's own topics are compacted."""
+    own = config(TOPIC_SETTINGS | {"cleanup.policy": "compact"})
+    base = Configs(
+        topics=TopicConfigs(
+            distinct=(config(TOPIC_SETTINGS), own),
+            of_topic=np.array(placed.internal, np.int64),
+        ),
+        brokers={entry.broker_id: config(BROKER_SETTINGS) for entry in listed},
+        features=feature_levels(),
+    )
+    return replace(base, **overrides)
+
+
 def snapshot(**overrides: Any) -> Snapshot:
     """Return a complete observe a quiet cluster; offsets fit the partitions that are given."""
     placed: Partitions = overrides.get("partitions", partitions())
@@ -294,6 +362,7 @@ def snapshot(**overrides: Any) -> Snapshot:
         report=report(),
         contact=BrokerContact(answered=frozenset(entry.broker_id for entry in listed)),
         quorum=quorum(1),
+        configs=configs(placed, listed),
     )
     built = replace(base, **overrides)
     owned = AssignmentBuilder().build(built.groups, placed.index)

@@ -13,6 +13,8 @@ from rules.catalogue.all_rules import EVERY
 from rules.exceptions.page import exceptions_page
 from rules.facts.permissions import with_permissions
 from rules.pages import page
+from rules.posture.all_checks import CHECKS
+from rules.posture.pages import check_page, with_checks
 from service.cli.page import cli_pages
 from service.metrics.dropin import EXPORTERS
 from service.metrics.dropin.documentation import page_name, with_names
@@ -34,6 +36,16 @@ def write_rule_pages() -> None:
     for rule in EVERY:
         text = page(rule.meta, rule.text, [str(reason) for reason in rule.reasons])
         (RULE_PAGES / f"{rule.meta.rule_id}.md").write_text(text, encoding="utf-8")
+
+
+def write_posture_pages() -> None:
+    """Write one page per check of posture, and their list into its page; the prose stays."""
+    folder = DOCS / "posture"
+    folder.mkdir(exist_ok=True)
+    for check in CHECKS:
+        (folder / f"{check.meta.check_id}.md").write_text(check_page(check), encoding="utf-8")
+    path = DOCS / "posture.md"
+    path.write_text(with_checks(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def write_single_pages() -> None:
@@ -76,6 +88,7 @@ def write_permissions() -> None:
 if __name__ == "__main__":
     write_rule_pages()
     write_permissions()
+    write_posture_pages()
     write_single_pages()
     write_stack_files()
     write_names_of_exporters()

@@ -119,7 +119,20 @@ NEEDED: Final = (
         resource=ResourceType.TOPIC,
         requests=("DescribeConfigs",),
         without="`min_insync_replicas` is `null`, with a gap; unclean elections count as allowed",
-        rules=("partition_under_min_isr", "records_possibly_lost", "unclean_leader_election"),
+        rules=(
+            "exactly_once_posture",
+            "partition_under_min_isr",
+            "records_possibly_lost",
+            "unclean_leader_election",
+        ),
+    ),
+    NeededPermission(
+        key="describe_broker_configs",
+        operation=Operation.DESCRIBE_CONFIGS,
+        resource=ResourceType.CLUSTER,
+        requests=("DescribeConfigs",),
+        without="settings of brokers are UNKNOWN, with a gap",
+        rules=("exactly_once_posture",),
     ),
     NeededPermission(
         key="describe_groups",

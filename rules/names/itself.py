@@ -61,6 +61,13 @@ VERDICTS: Final = Metric(
     unit=Unit.SUBJECTS,
     labels=(*CLUSTER_LABELS, "rule", "verdict"),
 )
+POSTURE: Final = Metric(
+    name="tidemark_posture_settings",
+    help="Settings on which exactly-once depends, by check and verdict of the latest round: right, wrong, or "
+    "unknown. What only clients know is left out.",
+    unit=Unit.SETTINGS,
+    labels=(*CLUSTER_LABELS, "check", "verdict"),
+)
 OPEN_FINDINGS: Final = Metric(
     name="tidemark_open_findings",
     help="Findings that are open: breaches that go on, cannot be judged now, or are events of today.",
@@ -143,6 +150,7 @@ WATCHING_METRICS: Final = (
     CLOCK_STEPS,
     GAPS,
     VERDICTS,
+    POSTURE,
     OPEN_FINDINGS,
     LOSS_PARTITIONS,
     STORE_UP,

@@ -46,6 +46,7 @@ class Unit(StrEnum):
     SERIES = "series"
     SAMPLES = "samples"
     FINDINGS = "findings"
+    SETTINGS = "settings"
     SUBJECTS = "subjects"  # what rules judge: partitions, commits, rules
     PARTITIONS = "partitions"
     ROUNDS = "rounds"

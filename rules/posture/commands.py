@@ -9,7 +9,8 @@ OF_TOPIC: Final = f"{_CONFIGS} --entity-type topics --entity-name {{name}} --add
 OF_TOPIC_AS_BROKERS: Final = (
     f"{_CONFIGS} --entity-type topics --entity-name {{name}} --delete-config "
 )
-OF_ALL_BROKERS: Final = f"{_CONFIGS} --entity-type brokers --entity-default --add-config "
+# `{brokers}` names all of them, or the one that has a value of its own at run time: that value would win.
+OF_BROKERS: Final = f"{_CONFIGS} --entity-type brokers {{brokers}} --add-config "
 FEATURE: Final = "kafka-features.sh --bootstrap-server {servers} upgrade --feature "
 # For settings that are read at the start only.
 IN_FILE: Final = "In server.properties of every broker, then restart them one after the other: "

@@ -158,7 +158,7 @@ def _judge_min_isr(entry: ConfigEntry, replicas: int) -> Judged:
         return Verdict.OK, Why.RIGHT  # nothing that it could change: the replicas are reported
     if minimum < SAFE:
         return Verdict.BREACH, Why.ONE_ACKNOWLEDGES
-    if minimum >= replicas:
+    if minimum >= replicas >= REPLICAS:
         return Verdict.BREACH, Why.NO_REPLICA_MAY_FAIL
     return Verdict.OK, Why.RIGHT
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rules.evidence import Evidence
 from rules.facts.column import Bools, Column, Int64s
-from rules.facts.configs import ConfigEntry
+from rules.facts.configs import ConfigEntry, ConfigSource
 from rules.posture.line import (
     Advice,
     PostureCheck,
@@ -193,7 +193,9 @@ class FewCheck:
         """Return the line of one setting, or why it is not known."""
         if isinstance(entry, Unseen):
             return self.line(name, (Verdict.UNKNOWN, entry), Shown(words=words))
-        return self.line(name, decide(entry), Shown.of(entry, **words))
+        is_own = entry.source is ConfigSource.DYNAMIC_BROKER
+        brokers = f"--entity-name {name}" if is_own else "--entity-default"
+        return self.line(name, decide(entry), Shown.of(entry, brokers=brokers, **words))
 
     def line(self, name: str, judged: Judged, shown: Shown) -> PostureLine:
         """Return a line with the advice of its reason."""

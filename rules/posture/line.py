@@ -131,6 +131,23 @@ class PostureJudgement:
         """Return how many subjects have this verdict."""
         return int(np.count_nonzero(self.verdicts == verdict))
 
+    @property
+    def is_visible(self) -> bool:
+        """Whether there is anything to judge that not only a client knows."""
+        hidden = [n for n, reason in enumerate(self.reasons) if reason == Unseen.CLIENT_ONLY]
+        return bool(np.any(~np.isin(self.reason, hidden)))
+
+    @property
+    def is_serious(self) -> bool:
+        """Whether anything is wrong that is more than information."""
+        serious = [
+            number
+            for number, reason in enumerate(self.reasons)
+            if self.check.severity_of(reason) is not Severity.INFO
+        ]
+        is_wrong = (self.verdicts == Verdict.BREACH) & ~self.mild
+        return bool(np.any(is_wrong & np.isin(self.reason, serious)))
+
     def positions(self, *verdicts: Verdict) -> list[int]:
         """Return the positions of the subjects with these verdicts, in order."""
         positions: list[int] = np.flatnonzero(np.isin(self.verdicts, verdicts)).tolist()

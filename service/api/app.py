@@ -39,6 +39,7 @@ from service.api.ingest.routes import ingest_router
 from service.api.jobs.routes import jobs_router
 from service.api.losses.routes import losses_router
 from service.api.past.routes import past_router
+from service.api.posture.routes import posture_router
 from service.api.record_errors.routes import record_errors_router
 from service.api.sequences.routes import sequences_router
 from service.api.silences.routes import silences_router
@@ -114,6 +115,7 @@ def _api(sources: Sources) -> APIRouter:
         jobs_router(sources),
         baselines_router(sources),
         past_router(sources),
+        posture_router(sources),
         rules_router(sources),
         ingest_router(sources),
     ):

@@ -54,7 +54,7 @@ Exit codes:
    13  the text to explain has nothing of Kafka, or (`sequence explain`) no line about sequences
    14  conflict: the alert has ended, somebody else changed it meanwhile, or it runs already
    15  not installed: the extra `nightly`, with Spark
-   16  an alert fires (`status --exit-code`)
+   16  an alert fires (`status --exit-code`), or a setting is wrong (`posture`)
   130  interrupted
 """
 
@@ -105,6 +105,10 @@ class LazyGroup(click.Group):
         "log": ("service.cli.log.command", "Read the files of a log directory; find what is lost."),
         "loss": ("service.cli.loss.command", "Show lost records and what to do about them."),
         "nightly": ("service.cli.nightly", "Learn baselines from past days."),
+        "posture": (
+            "service.cli.posture.command",
+            "Check the settings on which exactly-once depends.",
+        ),
         "record-errors": (
             "service.cli.record_errors",
             "Show which clients had records fail, or sent them again.",

@@ -67,6 +67,10 @@ def _round_values(totals: SelfMetrics, snapshot: Snapshot | None) -> dict[Metric
             ({"rule": rule, "verdict": verdict.name.lower()}, count)
             for (rule, verdict), count in totals.verdicts.items()
         ],
+        names.POSTURE: [
+            ({"check": check, "verdict": verdict}, count)
+            for (check, verdict), count in totals.posture.items()
+        ],
         names.OPEN_FINDINGS: [
             ({"rule": rule, "severity": severity}, count)
             for (rule, severity), count in totals.open_findings.items()

@@ -24,6 +24,7 @@ from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.log_stats import LogStats, SequenceStats
 from service.scheduling.job import JobStats
 
+PostureCounts = Mapping[tuple[str, str], int]  # (check id, verdict in words) -> settings
 VerdictCounts = Mapping[tuple[str, Verdict], int]  # (rule id, verdict) -> subjects
 LossCounts = Mapping[Outcome, int]  # partitions with open findings of lost records
 OpenCounts = Mapping[tuple[str, Severity], int]  # (rule id, severity) -> open findings
@@ -105,6 +106,7 @@ class SelfMetrics:
     took_seconds: float | None = None  # the latest round; None: as its report says
     phase_seconds: Mapping[str, float] = field(default_factory=dict)  # besides the report's
     verdicts: VerdictCounts = field(default_factory=dict)
+    posture: PostureCounts = field(default_factory=dict)
     open_findings: OpenCounts = field(default_factory=dict)
     loss_partitions: LossCounts = field(default_factory=dict)
     store: StoreStats | None = None

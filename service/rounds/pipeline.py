@@ -13,6 +13,7 @@ from typing import Protocol
 
 from rules.baseline.open_series import ScoringMemory
 from rules.catalogue.all_rules import count_verdicts
+from rules.catalogue.exactly_once_posture import count_settings
 from rules.evidence import read_evidence
 from rules.facts.memory import Memory, merge_stored
 from rules.facts.scrapes import EndpointState
@@ -274,6 +275,7 @@ class Pipeline:
             last_success=self._totals.last_success if snapshot is None else snapshot.taken_at,
             took_seconds=took,
             phase_seconds=phases,
+            posture=count_settings(watched.judged.judgements),
             open_findings=self._open_counts(watched),
             loss_partitions=self._loss_counts(),
             alerting=self._finding_state.alert_stats,

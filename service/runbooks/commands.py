@@ -25,6 +25,7 @@ OF_SERVER: Final = frozenset(
     {
         ("at",),
         ("lag",),
+        ("posture",),
         ("series",),
         ("status",),
         ("alerts", "ls"),

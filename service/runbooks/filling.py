@@ -18,6 +18,7 @@ LABELS: Final[Mapping[str, frozenset[str]]] = {
     "transaction": frozenset({"transactional_id"}),
     "broker": frozenset({"broker"}),
     "client": frozenset({"client", "topic"}),
+    "check": frozenset({"check"}),
     "rule": frozenset({"rule"}),
 }
 

@@ -32,6 +32,7 @@ from service.views.doctor import Doctor
 from service.views.fencing import Fencing
 from service.views.members import UnownedPartition
 from service.views.model import Model
+from service.views.posture import PostureCheckRow, PostureRow
 from service.views.sequences import ExplainedRejections, LeaderChange, SequenceEvent
 from service.views.transactions import Completeness, DescribedTransaction, Transaction
 
@@ -159,6 +160,7 @@ FROM_CLUSTER: Final[Mapping[str, Form]] = {
     "groups show": _GROUP,
     "lag": _GROUPS | _GROUP,
     "log diff": LogDiff,
+    "posture": compose("Posture", Source, checks=list[PostureCheckRow], lines=list[PostureRow]),
     "loss check": compose(
         "LossCheck",
         cluster=str,

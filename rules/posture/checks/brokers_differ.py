@@ -100,7 +100,7 @@ CHECK: Final = PostureCheck(
 
 ADVICE: Final[dict[PostureReason, Advice]] = {
     Why.DIFFER: Advice(
-        consequence="What holds depends on which broker leads or coordinates: {values}.",
+        consequence="What holds depends on which broker leads or coordinates.",
         fix="{commands}",
     ),
 }
@@ -131,7 +131,7 @@ def _line(check: FewCheck, setting: str) -> PostureLine | None:
     texts = {name: entry.value or "none" for name, entry in entries.items()}
     if len(set(texts.values())) > 1:
         said = "; ".join(f"broker {name}: {text}" for name, text in texts.items())
-        words = {"values": said, "commands": _commands(subject, setting, entries)}
+        words = {"commands": _commands(subject, setting, entries)}
         shown = Shown(setting=setting, value=said, words=words)
         return check.line(subject.cluster, (Verdict.BREACH, Why.DIFFER), shown)
     for entry in entries.values():

@@ -25,7 +25,7 @@ from typing import Final
 
 from rules.facts.config_keys import DEFAULT_REPLICATION, MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION
 from rules.facts.configs import ConfigEntry
-from rules.posture.commands import IN_FILE, OF_ALL_BROKERS
+from rules.posture.commands import IN_FILE, OF_BROKERS
 from rules.posture.judging import FewCheck, Judged
 from rules.posture.line import (
     Advice,
@@ -67,12 +67,12 @@ ADVICE: Final[dict[PostureReason, Advice]] = {
     ),
     Why.ONE_ACKNOWLEDGES: Advice(
         consequence="In a topic without a value of its own a single broker acknowledges.",
-        fix=f"{OF_ALL_BROKERS}min.insync.replicas=2",
+        fix=f"{OF_BROKERS}min.insync.replicas=2",
     ),
     Why.UNCLEAN_ALLOWED: Advice(
         consequence="In a topic without a value of its own a replica may be elected that lacks acknowledged "
         "records.",
-        fix=f"{OF_ALL_BROKERS}unclean.leader.election.enable=false",
+        fix=f"{OF_BROKERS}unclean.leader.election.enable=false",
     ),
 }
 

@@ -22,7 +22,7 @@ from typing import Final
 
 from rules.facts.config_keys import PARTITION_VERIFICATION
 from rules.facts.configs import ConfigEntry
-from rules.posture.commands import OF_ALL_BROKERS
+from rules.posture.commands import OF_BROKERS
 from rules.posture.judging import FewCheck, Judged
 from rules.posture.line import (
     Advice,
@@ -53,7 +53,7 @@ ADVICE: Final[dict[PostureReason, Advice]] = {
     Why.TURNED_OFF: Advice(
         consequence="A delayed request opens a transaction that no coordinator knows: it hangs, and readers with "
         "isolation.level=read_committed stop there.",
-        fix=f"{OF_ALL_BROKERS}transaction.partition.verification.enable=true",
+        fix=f"{OF_BROKERS}transaction.partition.verification.enable=true",
     ),
 }
 

@@ -24,7 +24,7 @@ from typing import Final
 
 from rules.facts.config_keys import PRODUCER_ID_EXPIRATION_MS
 from rules.facts.configs import ConfigEntry
-from rules.posture.commands import OF_ALL_BROKERS
+from rules.posture.commands import OF_BROKERS
 from rules.posture.judging import FewCheck, Judged
 from rules.posture.line import (
     Advice,
@@ -57,7 +57,7 @@ ADVICE: Final[dict[PostureReason, Advice]] = {
     Why.SHORTER_THAN_RETRIES: Advice(
         consequence="A producer that was idle for {value} ms is forgotten, while clients send a batch again for "
         f"up to {DELIVERY_TIMEOUT_MS} ms: such a retry is appended a second time.",
-        fix=f"{OF_ALL_BROKERS}producer.id.expiration.ms=86400000",
+        fix=f"{OF_BROKERS}producer.id.expiration.ms=86400000",
     ),
 }
 

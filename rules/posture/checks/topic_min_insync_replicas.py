@@ -12,7 +12,8 @@ What can go wrong:
 How to set it:
     2, with three replicas. For one topic:
     `kafka-configs.sh --alter --entity-type topics --entity-name orders --add-config min.insync.replicas=2`; for
-    all topics without a value of their own: `--entity-type brokers --entity-default`. With
+    all topics without a value of their own: `--entity-type brokers --entity-default`. With two replicas and a minimum
+    of 2 the third replica is missing: a minimum of 1 would be worse. With
     `eligible.leader.replicas.version` 1 the value of the cluster is always of the latter kind.
 
 What it does not say:
@@ -27,7 +28,7 @@ from typing import Final
 import numpy as np
 
 from rules.facts.config_keys import MIN_INSYNC_REPLICAS
-from rules.posture.commands import OF_TOPIC
+from rules.posture.commands import OF_TOPIC, REASSIGN
 from rules.posture.judging import PostureCase, TopicCheck, right, wrong
 from rules.posture.line import (
     Advice,
@@ -68,7 +69,7 @@ ADVICE: Final[dict[PostureReason, Advice]] = {
     Why.NO_REPLICA_MAY_FAIL: Advice(
         consequence="It is as high as the number of replicas ({replicas}): one broker that restarts stops all "
         "writing with acks=all. Nothing is lost.",
-        fix=f"{OF_TOPIC}min.insync.replicas={{lower}}",
+        fix="{enough}",
     ),
 }
 
@@ -80,8 +81,10 @@ def judge(subject: PostureSubject) -> PostureJudgement:
     replicas = subject.replication.take(positions)
 
     def words(position: int) -> dict[str, object]:
-        count = subject.replication[position]
-        return {"replicas": count, "lower": max((count or SAFE) - 1, 1)}
+        count, name = subject.replication[position] or 0, subject.topic_name(position)
+        lower = f"{OF_TOPIC}min.insync.replicas={count - 1}" if count > SAFE else REASSIGN
+        enough = lower.format(servers=subject.servers, name=name)
+        return {"replicas": count, "enough": enough}
 
     check = TopicCheck(
         check=CHECK, subject=subject, positions=positions, advice=ADVICE, words=words

@@ -41,6 +41,8 @@ def next_steps(alert: Row, server: str) -> Sequence[str]:
     general = whole if alert.get("rule") in OF_BROKERS else f"tidemark status{at}"
     queries = [*_cost_queries(alert, at)]
     queries = queries or list(_list_queries(alert, at, options_to_also(server))) or [general]
+    if check := (alert.get("labels") or {}).get("check"):
+        queries = [f"tidemark posture --check {shlex.quote(check)}{at}"]
     return [*_repair(alert), *queries, *_list_actions(alert, at)]
 
 

@@ -24,5 +24,7 @@ class ExitCode(IntEnum):
     NOTHING_TO_EXPLAIN = 13  # the text to explain has nothing of Kafka, or of sequences
     CONFLICT = 14  # the current state does not allow the change
     NOT_INSTALLED = 15  # what it needs is an extra that is not installed
-    FIRING = 16  # an alert fires, and `status --exit-code` was to say so
+    FIRING = (
+        16  # an alert fires, and `status --exit-code` was to say so; a setting is wrong (`posture`)
+    )
     INTERRUPTED = 130  # Ctrl-C

@@ -31,6 +31,7 @@ ON_FINDINGS: Final[Mapping[str, tuple[str, str, str]]] = {
     "broker_silent": ("45s", "1m", "warning"),
     "controller_moves_often": ("45s", "1m", "warning"),
     "coordinator_slow": ("15m45s", "16m", "warning"),
+    "exactly_once_posture": ("10m45s", "11m", "warning"),
     "partition_under_replicated": ("45s", "1m", "warning"),
     "consumer_group_rewound": ("45s", "1m", "warning"),
     "consumer_partitions_unowned": ("5m45s", "6m", "warning"),

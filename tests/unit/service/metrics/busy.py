@@ -65,6 +65,7 @@ TOTALS_OF_A_DAY = SelfMetrics(
         ),
     ),
     verdicts={("log_stuck", Verdict.OK): 40, ("log_stuck", Verdict.BREACH): 2},
+    posture={("topic_replication", "right"): 40, ("topic_replication", "wrong"): 2},
     open_findings={("log_stuck", Severity.CRITICAL): 2},
     loss_partitions={LossOutcome.LOST: 1, LossOutcome.MAY_BE_LOST: 0},
     store=StoreStats(

@@ -277,6 +277,8 @@ def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
         yield "tidemark_gaps", {"cause": str(cause)}, count
     for (rule, verdict), count in totals.verdicts.items():
         yield "tidemark_verdicts", {"rule": rule, "verdict": verdict.name.lower()}, count
+    for (check, verdict), count in totals.posture.items():
+        yield "tidemark_posture_settings", {"check": check, "verdict": verdict}, count
     for (rule, severity), count in totals.open_findings.items():
         yield "tidemark_open_findings", {"rule": rule, "severity": str(severity)}, count
     for worst, count in totals.loss_partitions.items():

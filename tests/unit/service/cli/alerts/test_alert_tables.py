@@ -25,6 +25,7 @@ LABELS = {
     SubjectKind.GROUP: {"group": "billing"},
     SubjectKind.TRANSACTION: {"transactional_id": "payments-7"},
     SubjectKind.CLIENT: {"client": "orders-1", "topic": "orders"},
+    SubjectKind.CHECK: {"check": "topic_replication"},
     SubjectKind.RULE: {"rule": "partition_offline"},
     SubjectKind.CLUSTER: {},
     SubjectKind.BROKER: {"broker": "2"},

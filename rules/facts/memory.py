@@ -82,7 +82,7 @@ from rules.facts.transaction_memory import (
     merge_transactions,
     with_times,
 )
-from rules.facts.transactional_topics import TransactionalTopics, advance_transactional_topics
+from rules.facts.transactional_use import TransactionalUse, advance_transactional_use
 from rules.facts.unchanged_since import UnchangedSince, advance_unchanged, keep_earlier
 
 # Unlisted topics are forgotten after this time without an observation. Long, because the memory of a
@@ -119,7 +119,7 @@ class Memory:
     # Advanced by `rules.changes.advance`.
     changes: ChangeMemory = field(default_factory=ChangeMemory)
     # Not stored: a process that starts anew sees them again.
-    transactional_topics: TransactionalTopics = field(default_factory=dict)
+    transactional_use: TransactionalUse = field(default_factory=TransactionalUse)
     clients: ClientMemory = field(default_factory=ClientMemory)
     taken_us: int = 0  # when the round began; 0: in an earlier process
 
@@ -173,8 +173,8 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         replication=advance_replication(snapshot.described, now, unchanged.replication),
         brokers=advance_brokers(snapshot, now, old.brokers if old else BrokerMemory()),
         changes=old.changes if old else ChangeMemory(),
-        transactional_topics=advance_transactional_topics(
-            snapshot, old.transactional_topics if old else {}
+        transactional_use=advance_transactional_use(
+            snapshot, old.transactional_use if old else TransactionalUse()
         ),
         clients=advance_clients(
             snapshot,
@@ -292,7 +292,7 @@ def merge_stored(stored: Memory, seen: Memory) -> Memory:
         ),
         brokers=merge_brokers(stored.brokers, seen.brokers),
         changes=merge_changes(stored.changes, seen.changes),
-        transactional_topics=seen.transactional_topics,
+        transactional_use=seen.transactional_use,
         clients=merge_clients(stored.clients, seen.clients),
         taken_us=seen.taken_us,
     )

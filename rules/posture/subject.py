@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Final
 
 import numpy as np
@@ -35,6 +36,7 @@ class PostureSubject:
     carries_transactions: Bools
     denied: Bools  # whose settings may not be read
     unread: Bools  # whose settings could not be read, or not yet
+    timeouts: Mapping[str, timedelta]  # of transactional ids, as far as they were seen
     uses_transactions: bool  # whether the cluster has a transactional id
     clients: ClientMemory = field(default_factory=ClientMemory)
 
@@ -90,7 +92,7 @@ class PostureSubject:
 
 def subject_of(view: View) -> PostureSubject:
     """Return what the checks are made of."""
-    snapshot = view.snapshot
+    snapshot, use = view.snapshot, view.memory.transactional_use
     partitions, configs = snapshot.described, snapshot.configs.topics
     count = len(partitions.index.topics)
     of_index = len(configs.of_topic) == count
@@ -102,10 +104,11 @@ def subject_of(view: View) -> PostureSubject:
         time_lags=view.time_lags,
         topics=np.flatnonzero(~np.array(partitions.internal, np.bool_)).astype(np.int64),
         replication=_fewest_replicas(partitions),
-        carries_transactions=_marked(partitions, view.memory.transactional_topics),
+        carries_transactions=_marked(partitions, use.topics),
         denied=denied,
         unread=(never | failed) & ~denied,
-        uses_transactions=bool(snapshot.transactions.known)
+        timeouts=use.timeouts,
+        uses_transactions=bool(use.timeouts)
         or TRANSACTION_STATE in partitions.index.position_of_topic,
         clients=view.memory.clients,
     )

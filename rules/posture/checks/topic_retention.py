@@ -116,7 +116,8 @@ class _Lags:
         topics, commits = len(snapshot.partitions.index.topics), snapshot.commits
         topic_of_commit = snapshot.partitions.index.topic_of_row[commits.row]
         lag = commits.read_committed_lag(snapshot.offsets)
-        is_behind = lag.valid & (lag.values > 0)
+        nothing = commits.nothing_to_read  # behind its commit are markers alone
+        is_behind = lag.valid & (lag.values > 0) & ~(nothing.valid & (nothing.values == 1))
         self.is_read = _marked(topics, topic_of_commit)
         self.lagging = _marked(topics, topic_of_commit[is_behind])
         self.longest_ms = self._longest(subject, topic_of_commit, is_behind)

@@ -1,8 +1,8 @@
 """A transactional id has a longer timeout than the brokers allow.
 
 Judges:
-    The timeout of each transactional id, as its coordinator describes it, against the lowest
-    `transaction.max.timeout.ms` of the brokers.
+    The timeout of each transactional id, as its coordinator describes an open transaction or the transaction log
+    says of one that ended, against the lowest `transaction.max.timeout.ms` of the brokers.
 
 What can go wrong:
     The coordinator rejects a longer timeout when the producer initialises itself the next time
@@ -15,7 +15,7 @@ How to set it:
 
 What it does not say:
     A long timeout that is allowed is not reported: as long as that, a producer that died holds back readers
-    with `isolation.level=read_committed`. Two-phase commit (KIP-939) has no timeout by design.
+    with `isolation.level=read_committed`. An id that has had no transaction since Tidemark began is not seen. Two-phase commit (KIP-939) has no timeout by design.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Final
 
 from rules.facts.config_keys import TRANSACTION_MAX_TIMEOUT_MS
 from rules.facts.configs import ConfigEntry
-from rules.facts.transactions import NO_TIMEOUT, Transaction
+from rules.facts.transactions import NO_TIMEOUT
 from rules.posture.commands import IN_FILE
 from rules.posture.judging import FewCheck, Judged
 from rules.posture.line import (
@@ -74,29 +74,23 @@ def judge(subject: PostureSubject) -> PostureJudgement:
     limits = [e.number for e in values if isinstance(e, ConfigEntry) and e.number is not None]
     reason = next((value for value in values if isinstance(value, Unseen)), Unseen.NOT_READ)
     most = min(limits, default=None)
-    known = subject.snapshot.transactions.known
     return check.judge(
         [
             check.line(
                 name,
-                _judge(transaction, most, reason),
-                Shown(value=_milliseconds(transaction), words={"most": most}),
+                _judge(timeout, most, reason),
+                Shown(value=str(timeout // MILLISECOND), words={"most": most}),
             )
-            for name, transaction in sorted(known.items())
-            if transaction.timeout is not None
+            for name, timeout in sorted(subject.timeouts.items())
         ]
     )
 
 
-def _judge(transaction: Transaction, most: int | None, reason: Unseen) -> Judged:
-    if transaction.timeout is None or transaction.timeout >= NO_TIMEOUT:
+def _judge(timeout: timedelta, most: int | None, reason: Unseen) -> Judged:
+    if timeout >= NO_TIMEOUT:
         return Verdict.OK, Why.ALLOWED
     if most is None:
         return Verdict.UNKNOWN, reason
-    if transaction.timeout > most * MILLISECOND:
+    if timeout > most * MILLISECOND:
         return Verdict.BREACH, Why.ABOVE_MAXIMUM
     return Verdict.OK, Why.ALLOWED
-
-
-def _milliseconds(transaction: Transaction) -> str | None:
-    return None if transaction.timeout is None else str(transaction.timeout // MILLISECOND)

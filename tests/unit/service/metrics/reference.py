@@ -255,6 +255,11 @@ def sequence_samples(found: SequenceStats) -> Iterator[Sample]:
         yield "tidemark_kafka_sequence_episodes", {"class": class_, "phase": phase}, count
 
 
+def posture_samples(totals: SelfMetrics) -> Iterator[Sample]:
+    for (check, verdict), count in totals.posture.items():
+        yield "tidemark_posture_settings", {"check": check, "verdict": verdict}, count
+
+
 def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
     yield "tidemark_kafka_brokers", {}, len(seen.brokers)
     if seen.controller is not None:
@@ -277,8 +282,7 @@ def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
         yield "tidemark_gaps", {"cause": str(cause)}, count
     for (rule, verdict), count in totals.verdicts.items():
         yield "tidemark_verdicts", {"rule": rule, "verdict": verdict.name.lower()}, count
-    for (check, verdict), count in totals.posture.items():
-        yield "tidemark_posture_settings", {"check": check, "verdict": verdict}, count
+    yield from posture_samples(totals)
     for (rule, severity), count in totals.open_findings.items():
         yield "tidemark_open_findings", {"rule": rule, "severity": str(severity)}, count
     for worst, count in totals.loss_partitions.items():

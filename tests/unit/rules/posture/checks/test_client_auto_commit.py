@@ -57,7 +57,7 @@ def shifted(of: CommitSample) -> CommitSample:
         pytest.param("pppppp", MEMBERS, id="none-in-transactions"),
         pytest.param("pppttt", MEMBERS, id="it-went-over-to-transactions"),
         pytest.param("tttppp", MEMBERS, id="it-went-back"),
-        pytest.param("tptpt", MEMBERS, id="twice-may-be-chance"),
+        pytest.param("tttttptpt", MEMBERS, id="twice-may-be-chance"),
         pytest.param("tptptptpt", NOBODY, id="a-group-without-members-is-reset-by-people"),
         pytest.param("tptptptpt", (), id="members-not-known"),
     ],

@@ -24,8 +24,16 @@ from tests.unit.rules.posture.client_rounds import (
 # Producer 7 wrote in each of four rounds, and producer 8 begins and goes on without it.
 BEFORE = tuple(sampled(sample(writer(7, offset))) for offset in (0, 10, 20, 30))
 AFTER = tuple(sampled(sample(writer(8, offset))) for offset in (50, 60, 70, 80))
+LATER = tuple(sampled(sample(writer(8, offset))) for offset in (90, 100))
 BEGINS = sampled(sample(beginning(8, 40)))
 RESTART = (*BEFORE, BEGINS, *AFTER)
+
+
+NINE = sampled(sample(writer(9, 35)))
+
+
+def seven(offset: int) -> BatchSamples:
+    return sampled(sample(writer(7, offset)))
 
 
 def after(*more: BatchSamples) -> tuple[BatchSamples, ...]:
@@ -54,8 +62,19 @@ def test_a_restart_is_named_with_its_partition_and_times() -> None:
 @pytest.mark.parametrize(
     "samples",
     [
-        pytest.param(BEFORE + AFTER, id="the-beginning-was-not-sampled"),
+        pytest.param(BEFORE + AFTER + LATER, id="the-beginning-was-not-sampled"),
         pytest.param(after(*AFTER[:2]), id="the-former-may-only-pause"),
+        pytest.param(
+            after(*[BatchSamples.unread()] * 9), id="nothing-was-sampled-since-however-long-it-is"
+        ),
+        pytest.param(
+            (
+                *(each for offset in (0, 10, 20, 30) for each in (seven(offset), *[NINE] * 3)),
+                BEGINS,
+                *[NINE] * 22,
+            ),
+            id="the-former-wrote-now-and-then",
+        ),
         pytest.param(
             after(*AFTER, sampled(sample(writer(8, 90), writer(7, 91)))), id="the-former-is-back"
         ),
@@ -95,7 +114,7 @@ def test_a_restart_is_named_with_its_partition_and_times() -> None:
             id="an-epoch-that-was-raised-is-no-beginning",
         ),
         pytest.param(
-            (*BEFORE[:3], sampled(sample(beginning(8, 25), writer(7, 30))), *AFTER),
+            (*BEFORE[:3], sampled(sample(beginning(8, 25), writer(7, 30))), *AFTER, *LATER),
             id="it-began-before-the-former-ended",
         ),
     ],
@@ -122,6 +141,14 @@ def test_instances_that_restart_one_after_the_other_are_paired() -> None:
     lines = named(judge, view_after(rounds(*both, *first, *second, *rest)))
     pairs = [(line.evidence["former_producer_id"], line.evidence["producer_id"]) for line in lines]
     assert pairs == [(7, 8), (9, 10)]
+
+
+def test_instances_that_restart_at_once_are_paired_one_by_one() -> None:
+    both = [sampled(sample(writer(7, 10 * n), writer(9, 10 * n + 1))) for n in range(4)]
+    begins = [sampled(sample(beginning(8, 40), beginning(10, 41)))]
+    rest = [sampled(sample(writer(8, 10 * n), writer(10, 10 * n + 1))) for n in range(5, 10)]
+    lines = named(judge, view_after(rounds(*both, *begins, *rest)))
+    assert [line.evidence["producer_id"] for line in lines] == [8, 10]
 
 
 def test_a_recreated_topic_begins_anew() -> None:

@@ -69,7 +69,7 @@ ADVICE: Final[dict[PostureReason, Advice]] = {
         consequence="Group {group} commits in transactions of producer id {producer_id}, and between them outside of "
         "any, last for {topic}-{partition} with record time {recorded}, observed {observed}. After a crash in between, "
         "input counts as read whose output was aborted.",
-        fix="enable.auto.commit=false in the consumers of {group}, and no commits but in transactions",
+        fix=CLIENT.fix,
     ),
     **CLIENT.advice,
 }

@@ -71,7 +71,7 @@ _SEEN: Final = Advice(
     consequence="A producer that is not idempotent wrote to {topic}-{partition}, last at offset {last_offset} with "
     "record time {recorded}, observed {observed}. What it sends again is appended again, and may be out of order. "
     "Which acks it uses cannot be seen.",
-    fix="enable.idempotence=true and acks=all in the producer",
+    fix=CLIENT.fix,
 )
 ADVICE: Final[dict[PostureReason, Advice]] = {
     Why.NOT_IDEMPOTENT: _SEEN,

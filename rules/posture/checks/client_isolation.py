@@ -65,7 +65,7 @@ ADVICE: Final[dict[PostureReason, Advice]] = {
         consequence="Group {group} committed offset {committed_offset} on {topic}-{partition} while transactions "
         "were open from offset {last_stable_offset} on, observed {observed}: it reads records that may still be "
         "aborted, and counts them as processed.",
-        fix="isolation.level=read_committed in the consumers of {group}",
+        fix=CLIENT.fix,
     ),
     **CLIENT.advice,
 }

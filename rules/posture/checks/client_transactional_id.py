@@ -73,7 +73,7 @@ ADVICE: Final[dict[PostureReason, Advice]] = {
         "with sequence 0 at offset {first_offset}, record time {began}, observed {observed}; neither has a "
         "transactional id. If an application restarted or its client got a new id, brokers cannot recognize what "
         "it sent again. Whether both are one application cannot be seen.",
-        fix="transactional.id=<one per instance, the same over restarts> in the producer, with transactions",
+        fix=CLIENT.fix,
     ),
     **CLIENT.advice,
 }

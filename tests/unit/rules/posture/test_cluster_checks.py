@@ -43,6 +43,7 @@ def test_what_only_clients_know_is_always_unknown_with_a_line_to_compare() -> No
         "delivery.timeout.ms",
         "isolation.level",
         "enable.auto.commit",
+        "transactional.id",
     }
     for judgement in clients:
         [line] = judgement.lines(*Verdict)

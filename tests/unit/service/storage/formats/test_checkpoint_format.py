@@ -33,6 +33,7 @@ from rules.facts.sequence_verdicts import SequenceReason
 from rules.facts.transaction_costs import CostMemory
 from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.facts.transaction_memory import TransactionMemory
+from rules.facts.transactional_use import TransactionalUse
 from service.storage.formats import members
 from service.storage.formats.arrays import text_of
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
@@ -203,7 +204,7 @@ def outliving(memory: Memory) -> Memory:
         memory,
         members=MemberMemory(groups=histories),
         transactions=TransactionMemory(outcomes=kept),
-        transactional_topics={},
+        transactional_use=TransactionalUse(),
         costs=CostMemory(),
         brokers=replace(memory.brokers, answered=frozenset()),
         replication=replace(

@@ -16,7 +16,14 @@ import numpy as np
 from rules.changes.change import Change
 from rules.facts.change_events import ChangedSubject, ChangeEventKind
 from rules.facts.column import Int64s
-from rules.facts.configs import Config, ConfigEntry, Configs, ConfigSource, TopicConfigs
+from rules.facts.configs import (
+    Config,
+    ConfigEntry,
+    Configs,
+    ConfigSource,
+    FeatureLevels,
+    TopicConfigs,
+)
 from rules.facts.identity import are_different
 from rules.facts.known_settings import KnownSettings
 from rules.facts.partitions import Partitions
@@ -31,12 +38,11 @@ def observed_settings(
 ) -> KnownSettings:
     """Return the settings that a round has; without a list of topics, those of brokers alone."""
     features = configs.features
-    is_known = features is not None and features.epoch is not None
     return KnownSettings(
         partitions=partitions,
         topics=configs.topics,
         brokers={int(broker): config for broker, config in configs.brokers.items()},
-        features=features.finalized if features is not None and is_known else None,
+        features=None if features is None else _levels(features),
         features_epoch=None if features is None else features.epoch,
         seen_us=now_us,
     )
@@ -125,15 +131,22 @@ def _compare_brokers(
 def _compare_features(
     new: Mapping[str, int], old: Mapping[str, int], since_us: int | None
 ) -> Iterator[Change]:
-    """Yield levels that changed; a feature that is not finalized has level 0 (KIP-584)."""
-    for feature in sorted({*new, *old}):
-        before, after = old.get(feature, 0), new.get(feature, 0)
+    """Yield levels that changed, of features that both answers know: releases have others."""
+    for feature in sorted(new.keys() & old.keys()):
+        before, after = old[feature], new[feature]
         if before != after:
             kind = ChangeEventKind.FEATURE_LEVEL_RAISED
             if after < before:
                 kind = ChangeEventKind.FEATURE_LEVEL_LOWERED
             subject = ChangedSubject(feature=feature, before=str(before), after=str(after))
             yield Change(kind=kind, subject=subject, since_us=since_us)
+
+
+def _levels(features: FeatureLevels) -> Mapping[str, int] | None:
+    """Return the level of each feature of the broker's release, 0 where it is not finalized (KIP-584)."""
+    if features.epoch is None:
+        return None
+    return dict.fromkeys(features.supported, 0) | dict(features.finalized)
 
 
 def _differences(after: Config, before: Config) -> Iterator[tuple[ConfigEntry, ConfigEntry]]:

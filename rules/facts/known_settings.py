@@ -21,6 +21,7 @@ class KnownSettings:
     partitions: Partitions | None = None
     topics: TopicConfigs = field(default_factory=TopicConfigs)
     brokers: Mapping[int, Config] = field(default_factory=dict)  # by broker id
-    features: Mapping[str, int] | None = None  # finalized levels; None: never read
+    # The level of each feature of the release that answered, 0: not finalized; None: never read.
+    features: Mapping[str, int] | None = None
     features_epoch: int | None = None  # grows with every change of a level
     seen_us: int = 0  # the last round that had settings, 0: none

@@ -1,4 +1,4 @@
-"""Logs rounds: one event per round with its counts, and one per finding that changed."""
+"""Logs rounds: one event per round with its counts, one per finding that changed, one per change of the cluster."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from rules.changes.words import summarize_change
 from rules.facts.broker_log import BrokerLog
 from rules.open_findings import Change, Step
 from rules.verdict import SEVERITIES, Verdict
+from rules.view import View
 from service.rounds.latest import RoundOutcome, ServiceState
 from service.rounds.persistence import PersistenceState, PersistenceStatus
 from service.rounds.pipeline import RoundResult
@@ -39,6 +41,7 @@ class RoundLog:
         if result.was_loaded:
             self._log.info(Event.MEMORY_LOADED, open_findings=len(result.state.open_findings))
         self._log_findings(change for change in result.changes if change.is_transition)
+        self._log_changes(result.watched.view)
         self._log_rejected(result.rejected_rows)
         self._log_persistence_change(result.state.persistence)
         self._log_alerts_error(result.state.persistence.alerts_error)
@@ -58,6 +61,11 @@ class RoundLog:
             log(Event.FINDING, **finding_fields(change))
         if len(changes) > MAX_FINDING_LINES:
             self._log.warning(Event.FINDINGS_LEFT_OUT, count=len(changes) - MAX_FINDING_LINES)
+
+    def _log_changes(self, view: View | None) -> None:
+        for event in () if view is None else view.change_events:
+            summary = summarize_change(event)
+            self._log.info(Event.CHANGE, kind=str(event.kind), summary=summary, id=event.id)
 
     def _log_rejected(self, rows: Sequence[RejectedRow]) -> None:
         """Log rows that the database rejects for good; such a finding comes again with every change."""

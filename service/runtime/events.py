@@ -17,6 +17,7 @@ class Event(StrEnum):
     ROUND = "round"  # one per round, with its counts
     FINDING = "finding"  # opened, ended, or another verdict
     FINDINGS_LEFT_OUT = "findings_left_out"  # more transitions than lines
+    CHANGE = "change"  # in the cluster; the same one of many subjects is one
     CLOCK_STEP = "clock_step"
     MEMORY_LOADED = "memory_loaded"
     MEMORY_AWAY = "memory_not_loaded"

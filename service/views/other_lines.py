@@ -35,7 +35,6 @@ WORDS: Final = {
     FollowerStarted: "follower_started",
     LogTruncated: "log_truncated",
     WatermarkWentBack: "high_watermark_went_back",
-    BrokerStarted: "broker_started",
 }
 
 

@@ -58,8 +58,13 @@ def settings(
 
 
 def levels(epoch: int | None, **finalized: int) -> FeatureLevels:
+    """Return levels of a broker that supports these features; one at 0 is not finalized."""
     named = {name.replace("_", "."): level for name, level in finalized.items()}
-    return FeatureLevels(finalized=named, supported={}, epoch=epoch)
+    return FeatureLevels(
+        finalized={name: level for name, level in named.items() if level},
+        supported=dict.fromkeys(named, (0, 30)),
+        epoch=epoch,
+    )
 
 
 def brokers(*each: Config) -> dict[str, Any]:
@@ -199,13 +204,23 @@ CASES = [
         "feature_levels",
         "a feature that is not finalized has level 0",
         rounds(
-            settings({}, features=levels(5, metadata_version=27)),
+            settings({}, features=levels(5, metadata_version=27, transaction_version=0)),
             settings({}, features=levels(6, metadata_version=26, transaction_version=2)),
         ),
         [
             ("feature_level_lowered", "", "metadata.version", "27", "26"),
             ("feature_level_raised", "", "transaction.version", "0", "2"),
         ],
+    ),
+    Case(
+        "features_of_another_release",
+        "a broker of a newer release has a feature that the others do not know",
+        rounds(
+            settings({}, features=levels(5, transaction_version=2)),
+            settings({}, features=levels(6, transaction_version=2, kraft_version=1)),
+            settings({}, features=levels(6, transaction_version=2)),
+        ),
+        [],
     ),
     Case(
         "older_feature_levels",

@@ -17,6 +17,7 @@ from rules.facts.broker_log import (
 )
 from rules.judgement import Finding
 from rules.open_findings import Change, EndReason, Step
+from rules.remembering import view_of_round
 from rules.verdict import Severity, Verdict
 from service.metrics.log_stats import LogStats
 from service.rounds.latest import RoundOutcome
@@ -24,7 +25,7 @@ from service.rounds.persistence import PersistenceState, PersistenceStatus
 from service.rounds.round_log import MAX_FINDING_LINES, RoundLog
 from service.runtime.events import Event
 from service.storage.database.rejections import RejectedRow, RowKind
-from tests.factories import NOON, gap, snapshot
+from tests.factories import NOON, change_event, gap, snapshot
 from tests.integration.storage.given import judged, meta
 from tests.unit.service.rounds.unseen import made_round, service_state
 from tests.unit.service.runtime.recorded_log import RecordedLog
@@ -250,3 +251,14 @@ def test_a_source_of_log_lines_is_told_when_its_error_changes() -> None:
         {"level": "warning", "source": "a", "why": why} for why in ("denied", "gone")
     ]
     assert made.of(Event.LOG_SOURCE_BACK) == [{"level": "info", "source": "a"}]
+
+
+def test_a_change_of_the_cluster_is_one_event_in_words() -> None:
+    made = RecordedLog()
+    result = made_round(replace(service_state(), persistence=STORED), ())
+    view = replace(view_of_round(snapshot(), None), change_events=(change_event("orders"),))
+    watched = replace(result.watched, view=view)
+    RoundLog(made.log).log_round(replace(result, watched=watched))
+    [event] = made.of(Event.CHANGE)
+    assert event["kind"] == "partitions_added"
+    assert event["summary"] == "topic orders: partitions added, from 3 to 6"

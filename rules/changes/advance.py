@@ -35,6 +35,7 @@ from rules.facts.times import MICROSECOND
 from rules.view import View
 
 MISSING_FORGOTTEN_AFTER: Final = timedelta(days=7)
+LISTED_FIRST: Final = (Kind.TOPIC_CREATED, Kind.TOPIC_APPEARED)
 # After which an older list is taken for what it is: a controller that was restored from an older state.
 BEHIND_AT_MOST: Final = timedelta(minutes=10)
 
@@ -78,6 +79,7 @@ def _observed(snapshot: Snapshot, now_us: int) -> KnownState:
         partitions=snapshot.partitions if snapshot.placement_read else None,
         partitions_us=now_us if snapshot.placement_read else 0,
         is_complete=snapshot.placement_complete,
+        topic_pattern=snapshot.topic_pattern,
         brokers=addresses_of(snapshot.brokers) or None,
         brokers_us=now_us if snapshot.brokers else 0,
         controller=controller,
@@ -98,6 +100,7 @@ def _filled(first: KnownState | None, seen: KnownState) -> KnownState:
             partitions=seen.partitions,
             partitions_us=seen.partitions_us,
             is_complete=seen.is_complete,
+            topic_pattern=seen.topic_pattern,
         )
     if first.brokers is None:
         first = replace(first, brokers=seen.brokers, brokers_us=seen.brokers_us)
@@ -143,6 +146,7 @@ def _advance_topics(
         partitions=new.partitions,
         partitions_us=new.partitions_us,
         is_complete=new.is_complete,
+        topic_pattern=new.topic_pattern,
     )
     if old.partitions is None:
         return state
@@ -167,6 +171,8 @@ def _with_topics(
     seen = ListedTopics(state.partitions, state.is_complete, state.partitions_us)
     before = ListedTopics(old.partitions, old.is_complete, old.partitions_us)
     listed = list(compare_topics(seen, before, old.missing))
+    if state.topic_pattern != old.topic_pattern:  # other topics are observed than before
+        listed = [change for change in listed if change.kind not in LISTED_FIRST]
     oldest = seen.read_us - MISSING_FORGOTTEN_AFTER // MICROSECOND
     missing, gone = advance_missing(seen, before, old.missing, absences, oldest)
     reassigned, moved = advance_reassignments(

@@ -40,6 +40,7 @@ class KnownState:
     partitions: Partitions | None = None  # None: no round read the list of topics
     partitions_us: int = 0  # the last round that read it, 0: none, and so below
     is_complete: bool = False  # whether a topic that this list lacks did not exist, or was hidden
+    topic_pattern: str | None = None  # of the topics that were observed; None: all
     missing: Mapping[str, MissingTopic] = field(default_factory=dict)  # by topic
     # Where a reassignment is in progress: the replicas before it.
     reassigned_from: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)

@@ -80,6 +80,7 @@ class Snapshot:
     # False: the list of topics could not be read, and `partitions` are as an earlier round read them.
     placement_read: bool = True
     configs: Configs = field(default_factory=Configs.unread)
+    topic_pattern: str | None = None  # of the topics that are observed; None: all
     # Topics of earlier rounds that are not listed: as far as brokers said why, when asked by their names.
     absences: Mapping[str, Absence] = field(default_factory=dict)
 

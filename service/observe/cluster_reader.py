@@ -194,6 +194,7 @@ class ClusterReader:
             quorum=quorum,
             configs=configs,
             absences=absences,
+            topic_pattern=None if scope.topics is None else scope.topics.pattern,
         )
 
     def describe(self, transactional_id: str) -> Transaction | Failure | None:
@@ -221,7 +222,7 @@ class ClusterReader:
         """Query why topics that were known before the round are not listed; nothing if all are."""
         memory = scope.memory
         is_same = memory is not None and memory.cluster_id == self._cluster_id
-        if memory is None or not is_same or not placement.is_read or scope.topics is not None:
+        if memory is None or not is_same or not placement.is_read:
             return {}
         vanished = vanished_topics(memory.changes, placement.partitions)
         return self._readers.absent_topics.collect(session, vanished)

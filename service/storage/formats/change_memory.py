@@ -40,6 +40,7 @@ def _plain(state: KnownState) -> dict[str, Any]:
     return {
         "partitions_us": state.partitions_us,
         "is_complete": state.is_complete,
+        "topic_pattern": state.topic_pattern,
         "missing": {topic: plain(entry) for topic, entry in state.missing.items()},
         "reassigned_from": [
             [name.topic, name.partition, list(replicas)]
@@ -74,6 +75,7 @@ def changes_of(arrays: Arrays, places: list[Partitions]) -> ChangeMemory:
             partitions=None if place is None else places[place],
             partitions_us=int(stored["partitions_us"]),
             is_complete=bool(stored["is_complete"]),
+            topic_pattern=stored["topic_pattern"],
             missing=read(dict[str, MissingTopic], stored["missing"]),
             reassigned_from={
                 TopicPartition(topic, number): replicas for topic, number, replicas in reassigned

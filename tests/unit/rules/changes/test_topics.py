@@ -178,6 +178,16 @@ CASES = [
         [],
     ),
     Case(
+        "another_pattern",
+        "the setting observes other topics now: they were not created, and the others not deleted",
+        [
+            listing(0, {"billing": 2}, topic_pattern="b.*"),
+            observed(15, partitions=with_new(ORDERS, "orders"), topic_pattern="o.*"),
+            observed(30, partitions=with_new(ORDERS | {"o": 1}, "o"), topic_pattern="o.*"),
+        ],
+        [("topic_created", "o", None, "1 partition")],
+    ),
+    Case(
         "another_cluster",
         "topics of another cluster id are no changes of this one",
         [listing(0, BOTH), listing(15, ORDERS, cluster_id="BBBBBBBBQACAAAAAAAAAAQ")],

@@ -122,6 +122,7 @@ def _changes(placed: Partitions) -> ChangeMemory:
         partitions=placed,
         partitions_us=11,
         is_complete=True,
+        topic_pattern="☃.*",
         missing={
             "gone": hidden,
             "without-id": MissingTopic(topic_id=None, partitions=1, listed_us=3),

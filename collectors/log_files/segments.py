@@ -3,7 +3,7 @@
 Records are neither read nor decompressed: the reader goes from header to header. The file is read in pieces
 and not mapped, because the log of a live broker may be truncated under the reader, and a disk may be damaged:
 both kill a process that has mapped the file, and here they are problems with a position. What cannot
-be read is yielded among the blocks; where the next header cannot be found, the segment ends there.
+be read is yielded among the blocks; behind damage the reading goes on at the next batch that the segment's index names.
 Source: the v2 record batch layout (KIP-98); formats 0 and 1 for their sizes.
 """
 
@@ -25,6 +25,7 @@ from collectors.log_files.checking import (
     sound_headers,
 )
 from collectors.log_files.opening import not_readable
+from collectors.log_files.resuming import next_indexed_batch
 from collectors.wire.batches import (
     HEADER,
     LENGTH_PREFIX,
@@ -125,10 +126,25 @@ class _Reader:
             if len(places):
                 yield from self._parts_of(piece, position, places)
             problem = self._problem_behind(piece, position, after)
-            if problem is not None:
-                yield problem
-                return
             position += after
+            if problem is None:
+                continue
+            resumed = self._resume(problem, position)
+            yield resumed
+            if resumed.end is None:
+                return
+            position = resumed.end
+
+    def _resume(self, problem: FileProblem, position: int) -> FileProblem:
+        """Return the problem with the place where reading goes on, if the segment's index has one."""
+        if problem.kind in (ProblemKind.ZEROS, ProblemKind.OLD_FORMAT):
+            return problem
+        path = Path(self._path)
+        end = next_indexed_batch(path, self._number, after=position, size=self._size)
+        if end is None:
+            return problem
+        why = f"no whole batch begins here; {end - position:,} bytes are left out, up to the next batch of the index"
+        return self._problem(ProblemKind.BAD_LENGTH, position, why, end=end)
 
     def _walk(self, piece: bytes, position: int) -> tuple[list[int], int]:
         """Return where complete batches begin whose headers the piece holds, and where the next one does."""

@@ -18,6 +18,8 @@ from tests.integration.clients import (
 )
 
 SEGMENT_BYTES: Final = 1024 * 1024  # the least that brokers take since 4.0
+RECORDS_OF_CODEC: Final = 400
+VALUE_BYTES: Final = 2000
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -53,8 +55,8 @@ def _produce_compressed(bootstrap: str, topic: str, codec: str) -> None:
     producer = Producer(
         {"bootstrap.servers": bootstrap, "compression.type": codec, "enable.idempotence": True, "linger.ms": 50}
     )  # fmt: skip
-    for number in range(400):
-        value = os.urandom(800) + bytes(1200)
+    for number in range(RECORDS_OF_CODEC):
+        value = os.urandom(800) + bytes(VALUE_BYTES - 800)
         producer.produce(topic, value, key=f"{codec}-{number}".encode(), partition=0)
     assert producer.flush(FLUSH_SECONDS) == 0
 

@@ -6,6 +6,7 @@ Batch by batch, marker by marker, producer by producer, record by record of the 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +17,7 @@ from collectors.log_files.folders import find_logs
 from collectors.log_files.segments import read_segment
 from collectors.state_topic import OFFSETS_TOPIC, STATE_TOPIC
 from rules.facts.identity import BrokerId, TopicPartition
-from rules.facts.log_files import BatchBlock, LogBatch
+from rules.facts.log_files import BatchBlock, FileProblem, LogBatch
 from rules.facts.log_folders import PartitionLog
 from rules.verdict import Verdict
 from service.cli.main import run
@@ -30,10 +31,18 @@ from service.sandbox.cluster.layout import node_layout
 from service.sandbox.cluster.processes import Liveness, liveness
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer
+from service.views.log_files.filters import Filter
 from service.views.log_files.inspected import InspectedLog
+from service.views.log_files.listed import record_rows
 from tests.integration import dumped
 from tests.integration.clients import commit_offset
-from tests.integration.log_files_workload import CODECS, Written, write
+from tests.integration.log_files_workload import (
+    CODECS,
+    RECORDS_OF_CODEC,
+    VALUE_BYTES,
+    Written,
+    write,
+)
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
@@ -114,6 +123,7 @@ def compare(sandbox: Sandbox, written: Written, data: Path, *, has_stopped: bool
         assert_consistent(inspected)
     own = inspect(data / f"{written.topic}-0")
     assert_found(own, written)
+    assert_records(data / f"{written.topic}-0", own)
     if has_stopped:
         assert own.log.snapshots[-1].offset == own.findings.log_end_offset
     compare_records(sandbox, commits_of(written, data), "--offsets-decoder")
@@ -173,6 +183,21 @@ def assert_found(own: InspectedLog, written: Written) -> None:
     codecs = {str(codec) for segment in findings.segments for codec in segment.codecs}
     assert codecs == set(CODECS)
     assert own.log.high_watermark is not None
+
+
+def assert_records(folder: Path, own: InspectedLog) -> None:
+    """Each record is read, whatever its batch is compressed with."""
+    blocks = [
+        part
+        for part in Files([folder], verify=False).parts(lambda _: None)
+        if isinstance(part, BatchBlock)
+    ]
+    rows = [row for block in blocks for row in record_rows(block, Filter())]
+    records = [row for row in rows if not isinstance(row, FileProblem)]
+    assert len(records) == len(rows) == sum(each.records for each in own.findings.segments)
+    by_codec = Counter(str(row["key"]).partition("-")[0] for row in records if row["key"])
+    assert by_codec == dict.fromkeys(CODECS, RECORDS_OF_CODEC)
+    assert {row["value_size"] for row in records if row["key"]} == {VALUE_BYTES}
 
 
 def compare_records(sandbox: Sandbox, inspected: InspectedLog, decoder: str) -> None:

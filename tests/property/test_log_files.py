@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -61,6 +62,7 @@ ENTRY = ProducerEntry(
 )
 FILES = {
     f"orders-0/{BASE}.log": SEGMENT,
+    f"orders-0/{BASE}.index": struct.pack(">iiii", 2, STARTS[1], 6, STARTS[3]),
     f"orders-0/{7:020}.log": records_batch(RECORDS, base_offset=7).encode(),
     f"orders-0/{7:020}.snapshot": snapshot_bytes(ENTRY),
     f"orders-0/{BASE}.txnindex": index_bytes(AbortedEntry(1, 0, 2, 0)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -228,3 +229,35 @@ def test_a_file_that_is_truncated_while_it_is_read_is_a_problem(
     [problem] = parts
     assert isinstance(problem, FileProblem)
     assert (problem.kind, problem.position) == (ProblemKind.TRUNCATED, SIZE)
+
+
+LONG = [Batch(base_offset=offset, is_checked=True) for offset in range(6)]
+GOES_ON = b"".join(each.encode() for each in LONG)
+
+
+def entry(offset: int, position: int) -> bytes:
+    return struct.pack(">ii", offset, position)
+
+
+@pytest.mark.parametrize(
+    ("index", "offsets", "end"),
+    [
+        pytest.param(entry(1, SIZE) + entry(4, 4 * SIZE) + bytes(80), [0, 1, 4, 5], 4 * SIZE, id="preallocated"),
+        pytest.param(entry(3, 3 * SIZE), [0, 1, 3, 4, 5], 3 * SIZE, id="the batch right behind"),
+        pytest.param(entry(3, 3 * SIZE + 1) + entry(5, 5 * SIZE), [0, 1, 5], 5 * SIZE, id="a wrong entry"),
+        pytest.param(entry(1, SIZE), [0, 1], None, id="nothing behind"),
+        pytest.param(b"abc", [0, 1], None, id="no entry"),
+        pytest.param(None, [0, 1], None, id="no index"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("length", [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff"])
+def test_behind_damage_reading_goes_on_where_the_index_names_a_batch(
+    tmp_path: Path, index: bytes | None, offsets: list[int], end: int | None, length: bytes
+) -> None:
+    data = bytearray(GOES_ON)
+    data[2 * SIZE + 8 : 2 * SIZE + 12] = length
+    if index is not None:
+        (tmp_path / LOG).with_suffix(".index").write_bytes(index)
+    batches, [problem] = parts_of(tmp_path, bytes(data), verify=True)
+    assert [batch.base_offset for batch in batches] == offsets
+    assert (problem.position, problem.end) == (2 * SIZE, end)

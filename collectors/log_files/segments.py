@@ -277,7 +277,7 @@ def control_record_of(record: bytes) -> ControlRecord:
 
 def _headers(piece: bytes, places: list[int]) -> NDArray[np.void]:
     """Return the headers that begin at these bytes, one copy for all of them."""
-    # One overlapping header per byte of the piece, of which none is copied but those that are wanted.
+    # One overlapping header per byte of the piece, of which only those at the places are copied.
     every = np.ndarray((len(piece) - HEADER.size + 1,), _LAYOUT, piece, strides=(1,))
-    wanted: NDArray[np.void] = every[places]
-    return wanted
+    headers: NDArray[np.void] = every[places]
+    return headers

@@ -251,13 +251,13 @@ def _least(times: Int64s) -> int | None:
     return int(present.min()) if len(present) else None
 
 
-def _smaller(one: int | None, other: int | None) -> int | None:
-    if one is None or other is None:
-        return one if other is None else other
-    return min(one, other)
+def _smaller(time: int | None, other: int | None) -> int | None:
+    if time is None or other is None:
+        return time if other is None else other
+    return min(time, other)
 
 
-def _larger(one: int | None, other: int) -> int | None:
+def _larger(time: int | None, other: int) -> int | None:
     if other < 0:
-        return one
-    return other if one is None else max(one, other)
+        return time
+    return other if time is None else max(time, other)

@@ -32,7 +32,7 @@ SUBSTITUTIONS: Final[tuple[tuple[str, str], ...]] = (
     (r"/opt/kafka/bin", "{workspace}/bin"),
     (r"DATA_DIR", "{database_dir}"),
     (r"LOG_DIR", "{log_dir}"),
-    (r"SEGMENT", "00000000000000000000"),
+    (r"(?<= )/(safe|data/kafka)/", "{log_dir}/"),
     (r"(?<![\w.:/~}])/(etc|run|var|opt|tmp)/", r"{workspace}/\1/"),
     (r"(?<=explain )FILE", "server.log"),
     (r"(?<=(export|.rules) )DIR", "files"),
@@ -41,7 +41,7 @@ SUBSTITUTIONS: Final[tuple[tuple[str, str], ...]] = (
     (r"(?<=abort --topic=)\{topic\} --partition=\{partition\}", "payments --partition=0"),
     (r"\{start_offset\}", "{spare_start}"),
     (r"\{(topic|partition|group|transactional_id)(:re)?\}", r"{example_\1}"),
-    (r"\{epoch_end\}|EPOCH_END", "5"),
+    (r"\{epoch_end\}|\{certain_to\}|EPOCH_END", "5"),
     (r"(?<=--entity-name=)TOPIC", "orders"),
     (r"MILLISECONDS", "604800000"),
     # Kafka's tools in examples of the sandbox.
@@ -89,6 +89,11 @@ EXPECTED: Final = (
         pattern=r"tidemark log inspect .*",
         codes=frozenset({1, 6}),
         why="a broker may be writing a batch just then; a partition may have too few offsets",
+    ),
+    Expected(
+        pattern=r"tidemark log diff .*",
+        codes=frozenset({1}),
+        why="the copy is of a log whose leader has not changed",
     ),
     Expected(
         pattern=r"tidemark loss ls\b.*",
@@ -142,6 +147,7 @@ EXPECTED: Final = (
     ),
 )
 BEFORE: Final[Mapping[str, str]] = {
+    r"tidemark log diff .*--records=SAFE_PLACE.*": "rm -f SAFE_PLACE/*.jsonl",
     r"tidemark loss check .*--before before\.json.*": "tidemark collect --once -o json > before.json",
     r"tidemark token revoke prometheus": "tidemark token create prometheus --scope read || true",
     r"tidemark token revoke .* --data-dir .*": "tidemark token create on-call --scope read || true",

@@ -83,8 +83,8 @@ def command(old: Path, new: Path | None, **options: Any) -> int:
     \b
     Examples:
       tidemark log diff /safe/orders-3 --bootstrap-servers broker-1:9092
-      tidemark log diff /safe/orders-3 --bootstrap-servers broker-1:9092 --records lost.jsonl
-      tidemark log diff /safe/orders-3 /data/kafka/orders-3 --segment lost.log -o json
+      tidemark log diff /safe/orders-3 --bootstrap-servers broker-1:9092 --records orders-3.jsonl
+      tidemark log diff /safe/orders-3 /data/kafka/orders-3 --segment orders-3.log -o json
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     from service.cli.log.diff.choosing import find_copies  # noqa: PLC0415 - keeps `--help` fast
     from service.cli.log.diff.tables import parts  # noqa: PLC0415 - same

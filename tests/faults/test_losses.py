@@ -6,6 +6,7 @@ fault observe it too: the textbook's is in test_textbook.py.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import Client, prepare_sequence
 from tests.faults.matrix import Matrix, assert_reported, inject, injected
 from tests.faults.without_logs import SuspicionMark
+from tests.integration.former_leaders import assert_lost, former_leaders
 from tests.integration.outside import on_leader, only, values_on
 from tests.kafka_release import TRANSACTIONS_V2
 
@@ -42,15 +44,21 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(1200)]
     ],
 )
 def test_a_loss_is_reported_to_the_record(
-    faults: Sandbox, matrix: Matrix, options: dict[str, Any]
+    faults: Sandbox, matrix: Matrix, options: dict[str, Any], tmp_path: Path
 ) -> None:
+    """And `log diff` finds the records in the copy of the broker that was killed."""
     is_v2 = options.get("form") is SequenceForm.EXPECTED_ZERO
     is_in_transaction = is_v2 or options.get("transactional", False)
-    with injected(matrix, faults, "sequence-loss", options) as truth:
+    with (
+        former_leaders(faults, tmp_path) as copies,
+        injected(matrix, faults, "sequence-loss", options) as truth,
+    ):
         for event in matrix.episodes(truth.topic):
             assert event["transactional"] is is_in_transaction
             assert event["transaction"] != TransactionOutcome.COMMITTED
             assert (AFTER_LOSS in event["check"]) == is_in_transaction
+        for partition in truth.lost:
+            assert_lost(copies, truth.topic, partition, is_open=is_in_transaction)
 
 
 def test_java_loses_24_acknowledged_records_and_reports_nothing(
@@ -71,14 +79,21 @@ def test_java_loses_24_acknowledged_records_and_reports_nothing(
         assert values_on(faults, truth.topic) == [0, 1, 2, 27, 28, 29, 30, 31]
 
 
-def test_a_loss_and_a_reordering_at_once_are_distinguished(faults: Sandbox, matrix: Matrix) -> None:
-    with injected(matrix, faults, "sequence-two-producers", {"batch": 2}) as truth:
+def test_a_loss_and_a_reordering_at_once_are_distinguished(
+    faults: Sandbox, matrix: Matrix, tmp_path: Path
+) -> None:
+    with (
+        former_leaders(faults, tmp_path) as copies,
+        injected(matrix, faults, "sequence-two-producers", {"batch": 2}) as truth,
+    ):
         lost, reordered = truth.episodes
         assert (lost.sequence_class, lost.gap) == (SequenceClass.LOSS, 24)
         assert (reordered.sequence_class, reordered.gap) == (SequenceClass.REORDERING, 2)
         assert lost.producer_id != reordered.producer_id
         assert (lost.broker_id, lost.offset) == (reordered.broker_id, reordered.offset)
         assert values_on(faults, truth.topic) == [0, 1, 2, *range(8)]
+        [partition] = truth.lost
+        assert_lost(copies, truth.topic, partition)
 
 
 @pytest.mark.parametrize(

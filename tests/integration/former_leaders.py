@@ -132,9 +132,19 @@ def assert_exactly_lost(copies: Copies, truth: LossTruth) -> None:
 
 
 def fates_of(
-    copies: Copies, topic: str, truth: PartitionTruth, records: Mapping[int, bytes]
+    copies: Copies,
+    topic: str,
+    truth: PartitionTruth,
+    records: Mapping[int, bytes],
+    *,
+    is_open: bool,
 ) -> dict[int, Fate]:
-    """Return what became of each record of the copy: an ordinary client reads what is there again."""
+    """Return what became of each record of the copy: an ordinary client reads what is there again.
+
+    `is_open`: they are of a transaction that has not ended.
+    """
+    if is_open:
+        return dict.fromkeys(records, Fate.UNDECIDED)
     servers, where = copies.cluster.bootstrap_servers, TopicPartition(topic, truth.partition)
     now = read_records(servers, where)
     again = {value for offset, value in now.items() if offset >= (truth.lost_from or 0)}
@@ -147,7 +157,10 @@ def fates_of(
     }
 
 
-def assert_lost(copies: Copies, topic: str, truth: PartitionTruth) -> None:
+def assert_lost(
+    copies: Copies, topic: str, truth: PartitionTruth, *, is_open: bool = False
+) -> None:
+    """The records of one partition that are gone are found, with what became of each."""
     old = copies.of(truth.before.leader, topic, truth.partition)
     lines, segment = (old.with_suffix(f".{end}") for end in ("jsonl", "log"))
     assert truth.lost_from is not None
@@ -165,7 +178,7 @@ def assert_lost(copies: Copies, topic: str, truth: PartitionTruth) -> None:
     )  # fmt: skip
     written = [json.loads(line) for line in lines.read_text().splitlines()]
     assert {line["offset"]: content(line, "value") for line in written} == records
-    fates = fates_of(copies, topic, truth, records)
+    fates = fates_of(copies, topic, truth, records, is_open=is_open)
     assert {line["offset"]: line["fate"] for line in written} == fates
     whole = (old / SEGMENT).read_bytes()
     missing = segment.read_bytes()

@@ -14,8 +14,12 @@ from rules.facts.log_folders import FolderState, PartitionLog
 SHOWN: Final = 3  # problems of a folder without a log
 
 
-def find_copies(path: Path, name: TopicPartition | None) -> dict[TopicPartition, PartitionLog]:
-    """Return the logs below a path, by partition; `name` is that of a folder with another name.
+def find_copies(
+    path: Path, name: TopicPartition | None, *, is_renamed: bool = False
+) -> dict[TopicPartition, PartitionLog]:
+    """Return the logs below a path, by partition; `name` alone is wanted, where it is known.
+
+    With `is_renamed` the folder that was named is of that partition, whatever it is called.
 
     Raises:
         BadParameter: there are none, or one whose partition is not known.
@@ -29,7 +33,9 @@ def find_copies(path: Path, name: TopicPartition | None) -> dict[TopicPartition,
         why = "; ".join(map(str, problems[:SHOWN])) or f"{path} holds no segment of a log"
         raise click.BadParameter(why)
     if name is not None and len(logs) == 1:
-        return {name: logs[0]}
+        own = None if is_renamed and Path(logs[0].folder) == path else logs[0].name
+        if own in (None, name):
+            return {name: logs[0]}
     unnamed = [log.folder for log in logs if log.name is None]
     if unnamed:
         raise click.BadParameter(

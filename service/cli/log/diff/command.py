@@ -90,7 +90,7 @@ def command(old: Path, new: Path | None, **options: Any) -> int:
     from service.cli.log.diff.tables import parts  # noqa: PLC0415 - same
     from service.observe.log_diff.comparing import compare_all  # noqa: PLC0415 - same
 
-    copies = find_copies(old, _name(options["partition"]))
+    copies = find_copies(old, _name(options["partition"]), is_renamed=True)
     if options["segment"] is not None and len(copies) > 1:
         raise click.UsageError(
             "--segment takes the batches of one partition: name it with --partition."

@@ -7,7 +7,8 @@ cannot be recognized by its header, only by the content of its records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left, insort
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -94,6 +95,29 @@ class MissingBatch:
 _Producer = tuple[int, int]  # id and epoch
 
 
+@dataclass(slots=True)
+class _Sequences:
+    """The batches of one producer and epoch, by their first sequences."""
+
+    _places: list[tuple[int, int]] = field(default_factory=list)  # first sequence, place; ascending
+    _longest: int = 0
+
+    def add(self, batch: LogBatch, place: int) -> None:
+        insort(self._places, (batch.base_sequence or 0, place))  # at the end, nearly always
+        self._longest = max(self._longest, _length(batch))
+
+    def near(self, batch: LogBatch) -> Iterator[int]:
+        """Yield the places of batches that may have a sequence in common with this one; sequences wrap."""
+        first = batch.base_sequence or 0
+        for turn in (-SEQUENCES, 0, SEQUENCES):
+            start = bisect_left(self._places, (first + turn - self._longest, 0))
+            for at in range(start, len(self._places)):
+                sequence, place = self._places[at]
+                if sequence >= first + turn + _length(batch):
+                    break
+                yield place
+
+
 @dataclass(slots=True, kw_only=True)
 class MissingBatches:
     """Gathers the batches of the copy, then reads those of the new log past them, of any number.
@@ -111,7 +135,7 @@ class MissingBatches:
     _batches: list[MissingBatch] = field(default_factory=list)
     _open: dict[int, list[int]] = field(default_factory=dict)  # by producer id
     _by_sequence: dict[tuple[int, int, int], int] | None = None
-    _by_producer: dict[_Producer, list[int]] = field(default_factory=dict)
+    _by_producer: dict[_Producer, _Sequences] = field(default_factory=dict)
 
     @property
     def batches(self) -> Sequence[MissingBatch]:
@@ -194,7 +218,7 @@ class MissingBatches:
         if place is not None and _is_same(self._batches[place].batch, batch):
             self._match(place, Match.SAME, batch)
             return
-        for place in self._by_producer[producer]:
+        for place in self._by_producer[producer].near(batch):
             if _overlaps(self._batches[place].batch, batch):
                 self._match(place, Match.OTHER_BYTES, batch)
 
@@ -213,7 +237,7 @@ class MissingBatches:
                     continue
                 producer = (batch.producer_id, batch.producer_epoch or 0)
                 self._by_sequence[(*producer, batch.base_sequence)] = place
-                self._by_producer.setdefault(producer, []).append(place)
+                self._by_producer.setdefault(producer, _Sequences()).add(batch, place)
         return self._by_sequence
 
 

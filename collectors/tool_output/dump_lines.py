@@ -68,6 +68,7 @@ def batch_of(match: re.Match[str], line: int) -> DumpedBatch:
         line=line,
         base_offset=int(match["base"]),
         last_offset=int(match["last"]),
+        record_count=int(match["count"]),
         base_sequence=number(match["first"]),
         last_sequence=number(match["sequence"]),
         producer_id=number(match["producer"]),

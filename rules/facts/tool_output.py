@@ -76,6 +76,7 @@ class DumpedBatch:
     line: int
     base_offset: int
     last_offset: int
+    record_count: int  # fewer than its offsets after compaction
     base_sequence: int | None
     last_sequence: int | None
     producer_id: int | None  # None: the writer is not idempotent

@@ -9,6 +9,11 @@ from typing import Final
 from rules.facts.identity import TopicPartition
 from rules.facts.tool_output import (
     CommandLine,
+    DumpedAbort,
+    DumpedBatch,
+    DumpedCommit,
+    DumpedProducer,
+    DumpedRecord,
     GroupMemberRow,
     GroupOffsetRow,
     GroupSentence,
@@ -72,8 +77,20 @@ def judge_tools(facts: Sequence[ToolFact]) -> list[ToolFinding]:
             *judge_groups(groups, open_from),
             *judge_transactions(transactions),
             *_judge_empty(outputs.empty),
+            *_judge_dumps(facts),
         ]
     )
+
+
+def _judge_dumps(facts: Sequence[ToolFact]) -> Sequence[ToolFinding]:
+    if not any(isinstance(fact, DUMPED) for fact in facts):
+        return ()
+    from rules.tool_output.dumps import judge_dumps  # noqa: PLC0415 - with NumPy, and seldom needed
+
+    return judge_dumps(facts)
+
+
+DUMPED: Final = (DumpedBatch, DumpedRecord, DumpedProducer, DumpedAbort, DumpedCommit)
 
 
 def _without_rows(facts: Sequence[ToolFact]) -> list[TableHead]:

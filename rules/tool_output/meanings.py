@@ -57,14 +57,18 @@ class Reason(StrEnum):
     # kafka-dump-log
     BATCH_INVALID = "batch_invalid"
     SEQUENCES_MISSING = "sequences_missing"
-    SEQUENCES_MISSING_OR_NOT_SHOWN = "sequences_missing_or_not_shown"
     SEQUENCES_REPEATED = "sequences_repeated"
+    SEQUENCES_NOT_DECIDED = "sequences_not_decided"
     WRITER_NOT_IDEMPOTENT = "writer_not_idempotent"
     OPEN_AT_END_OF_TEXT = "open_at_end_of_text"
     OPEN_IN_SNAPSHOT = "open_in_snapshot"
     OUTCOME_NOT_SHOWN = "outcome_not_shown"
     OFFSETS_NOT_SHOWN = "offsets_not_shown"
+    RECORDS_ALONE = "records_alone"
     COMMIT_WENT_BACK = "commit_went_back"
+    COMMITS = "commits"
+    TRANSACTIONS_ABORTED = "transactions_aborted"
+    PRODUCERS = "producers"
     LOG_READ = "log_read"
 
 
@@ -352,31 +356,31 @@ DUMPS: Final = {
     ),
     Reason.SEQUENCES_MISSING: _breach(
         "sequence numbers of a producer are missing",
-        "Between two batches that follow each other in this log, records of the same producer and epoch are missing. A leader accepts that only "
-        "after it lost what it knew of the producer; compaction removes batches, too.",
+        "No offset is missing between two batches, and records of the same producer and epoch between them are. A leader accepts that only "
+        "after it lost what it knew of the producer.",
         Records.LOST,
-        "Lost unless the topic is compacted, or the missing sequences are in another epoch's batches.",
+        "Lost unless they are in another epoch's batches. It is no proof by itself: that takes the log of another replica.",
         "See whether the leader changed without a clean election before these offsets, and compare with the copy of the former leader.",
         Next.LOSS, Next.SEQUENCE,
     ),
-    Reason.SEQUENCES_MISSING_OR_NOT_SHOWN: _unknown(
-        "sequence numbers of a producer are missing in the text",
-        "Offsets between these batches are not in the text either: the records may be in the lines that were left out.",
-        "It is not known whether they are lost.",
+    Reason.SEQUENCES_REPEATED: _breach(
+        "sequence numbers of a producer come again",
+        "The broker took a batch that the log had already, or an older producer epoch wrote behind a newer one: it no longer knew the producer.",
+        Records.DUPLICATED,
+        "The records are there twice if the contents of the two batches are the same.",
+        "Compare the records of the two batches with --print-data-log.",
+        Next.SEQUENCE,
+    ),
+    Reason.SEQUENCES_NOT_DECIDED: _unknown(
+        "sequence numbers of a producer do not follow each other, and the text does not say why",
+        "Offsets between the batches are not in the text, or the producer began before it, or it restarted its sequence.",
+        "It is not known whether records are lost.",
         "Dump the whole range between the two batches.",
         Next.SEQUENCE,
     ),
-    Reason.SEQUENCES_REPEATED: _unknown(
-        "sequence numbers of a producer come again",
-        "The broker took a batch that it had already, because it no longer knew the producer; or its sequence began again.",
-        "The records are there twice if their contents are the same.",
-        "Compare the records of the two batches with --print-data-log.",
-        Next.SEQUENCE,
-        records=Records.DUPLICATED,
-    ),
     Reason.WRITER_NOT_IDEMPOTENT: _breach(
         "written without idempotence",
-        "Batches without a producer id: a retry of their producer writes them twice, and no broker recognises it.",
+        "Batches without a producer id: a retry of their producer writes them twice, and no broker recognises it. Kafka's own topics have such batches too.",
         Records.DUPLICATED,
         "Duplicated when a producer retried a batch whose acknowledgement was lost.",
         "Set enable.idempotence=true and acks=all on the producers of this topic.",
@@ -408,6 +412,12 @@ DUMPS: Final = {
         "Nothing is known of these offsets.",
         "Dump the whole range.",
     ),
+    Reason.RECORDS_ALONE: _unknown(
+        "records without the lines of their batches",
+        "The line of a batch names the producer; a record alone does not, nor does it say whether it is of a transaction.",
+        "Nothing is known of transactions and sequences here.",
+        "Paste the lines that begin with baseOffset as well.",
+    ),
     Reason.COMMIT_WENT_BACK: _unknown(
         "a committed offset went back",
         "Somebody reset the group, or a consumer that had lost the partition still committed.",
@@ -416,7 +426,14 @@ DUMPS: Final = {
         Next.GROUP,
         records=Records.DUPLICATED,
     ),
-    Reason.LOG_READ: _ok("a part of a log", "What it shows is in order."),
+    Reason.COMMITS: _ok("offsets that groups committed", "The last one of each group and partition in the text."),
+    Reason.TRANSACTIONS_ABORTED: _ok(
+        "aborted transactions", "Their records stay in the log, and read_committed consumers never get them."
+    ),
+    Reason.PRODUCERS: _ok(
+        "producers, and how far each wrote", "Sequences count records from 0 in each producer epoch; 0 follows 2147483647."
+    ),
+    Reason.LOG_READ: _ok("what the text shows of a log", "Of what lies before, behind or between, it says nothing."),
 }  # fmt: skip
 
 MEANINGS: Final = {**TOPICS, **GROUPS, **TRANSACTIONS, **DUMPS}

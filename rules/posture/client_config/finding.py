@@ -141,10 +141,10 @@ class Judging:
         return {"true": True, "false": False}.get((self.client.value(name) or "").lower())
 
 
-def unite(one: list[ConfigLine], other: list[ConfigLine]) -> Iterator[ConfigLine]:
+def unite(java: list[ConfigLine], librdkafka: list[ConfigLine]) -> Iterator[ConfigLine]:
     """Yield the lines of a client that may be of either library: what they do not agree on is UNKNOWN."""
-    others = {line.key: line for line in other}
-    for line in one:
+    others = {line.key: line for line in librdkafka}
+    for line in java:
         twin = others.pop(line.key, None)
         if twin is not None and twin.posture.verdict == line.posture.verdict:
             yield line

@@ -106,7 +106,7 @@ def test_a_dump_says_what_kafka_wrote() -> None:
         partition=0,
     )
     assert batch == DumpedBatch(
-        line=3, base_offset=0, last_offset=30, base_sequence=0, last_sequence=30, producer_id=0,
+        line=3, base_offset=0, last_offset=30, record_count=31, base_sequence=0, last_sequence=30, producer_id=0,
         producer_epoch=0, leader_epoch=0, is_transactional=True, is_control=False,
         timestamp_ms=1795859334942, is_valid=True,
     )  # fmt: skip

@@ -15,6 +15,9 @@ from rules.facts.permissions import with_permissions
 from rules.pages import page
 from rules.posture.all_checks import CHECKS
 from rules.posture.pages import check_page, with_checks
+from rules.posture.client_config.pages import PAGE as CLIENT_CONFIG
+from rules.posture.client_config.pages import with_tables
+from rules.tool_output.page import tool_outputs_page
 from service.cli.page import cli_pages
 from service.metrics.dropin import EXPORTERS
 from service.metrics.dropin.documentation import page_name, with_names
@@ -54,6 +57,8 @@ def write_single_pages() -> None:
         "exceptions.md": exceptions_page(),
         "metrics.md": metrics_page(),
         "settings.md": settings_page(),
+        "tool-outputs.md": tool_outputs_page(),
+        CLIENT_CONFIG: with_tables((DOCS / CLIENT_CONFIG).read_text(encoding="utf-8")),
         "prometheus-alerts.md": alerts_page(),
         **schema_pages({**FORMS, **OF_SANDBOX}),
         **DRAWINGS,

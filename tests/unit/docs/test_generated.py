@@ -9,6 +9,9 @@ import click
 import pytest
 
 from rules.exceptions.page import exceptions_page
+from rules.posture.client_config.pages import PAGE as CLIENT_CONFIG
+from rules.posture.client_config.pages import with_tables
+from rules.tool_output.page import tool_outputs_page
 from service.api.page import api_page
 from service.cli.main import tidemark
 from service.cli.page import cli_pages
@@ -53,6 +56,17 @@ def test_the_page_of_the_errors_of_clients_is_up_to_date() -> None:
     assert (DOCS / "exceptions.md").read_text(encoding="utf-8") == exceptions_page(), (
         "run `make golden`"
     )
+
+
+def test_the_page_of_what_tools_print_is_up_to_date() -> None:
+    assert (DOCS / "tool-outputs.md").read_text(encoding="utf-8") == tool_outputs_page(), (
+        "run `make golden`"
+    )
+
+
+def test_the_page_of_clients_files_is_up_to_date() -> None:
+    written = (DOCS / CLIENT_CONFIG).read_text(encoding="utf-8")
+    assert written == with_tables(written), "run `make golden`"
 
 
 def test_the_page_of_the_api_is_up_to_date() -> None:

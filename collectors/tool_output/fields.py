@@ -42,11 +42,7 @@ class Wrapped:
     line: int
     raw: list[bytes] = field(default_factory=list)
     text: str = ""
-
-    @property
-    def match(self) -> re.Match[str] | None:
-        """Return what the pattern finds; None: it is not whole."""
-        return self.form.pattern.fullmatch(self.text)
+    match: re.Match[str] | None = None  # what the pattern finds; None: it is not whole
 
     @property
     def short_match(self) -> re.Match[str] | None:
@@ -74,11 +70,10 @@ class Wrapped:
         if self.short_match is not None and _REST_OF_PRODUCER.match(text) is None:
             return False
         joined = self.text + squash(text)
-        if self.match is not None and (
-            self.form.pattern.fullmatch(joined) is None or not self._fits(text)
-        ):
+        match = self.form.pattern.fullmatch(joined)
+        if self.match is not None and (match is None or not self._fits(text)):
             return False
-        self.text = joined
+        self.text, self.match = joined, match
         self.raw.append(raw)
         return True
 

@@ -74,13 +74,17 @@ class LoggedStates:
 
     def _read(self, text: str) -> str:
         """Read the states at the beginning, and return what is not whole."""
-        while text.startswith("{"):
+        at = 0
+        while text.startswith("{", at):
             try:
-                document, end = _DECODER.raw_decode(text)
+                document, end = _DECODER.raw_decode(text, at)
             except (ValueError, RecursionError):
-                return text
+                return text[at:]
             self._add(json.dumps(document))
-            text = text[end:].lstrip()
+            at = end
+            while text.startswith(" ", at):
+                at += 1
+        text = text[at:]
         if _TEXT.match(text) is None:
             return ""
         if text.count("(") + text.count("{") > text.count(")") + text.count("}"):

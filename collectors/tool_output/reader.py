@@ -20,7 +20,9 @@ from collectors.tool_output.topic_lines import is_cut as is_cut_short
 from rules.facts.application_log import TransactionLogged
 from rules.facts.tool_output import DumpedBatch, DumpedRecord, TableHead, ToolFact
 
-MOST_BYTES: Final = 64_000  # of one line that are read
+MOST_BYTES: Final = (
+    64_000  # of one line that are read; documents of the transaction log come on one line
+)
 MOST_FACTS: Final = 200_000
 MOST_HELD: Final = 400  # lines below a record that may belong to its value
 MOST_PARTS: Final = 6  # lines that one row may have become
@@ -84,7 +86,8 @@ class ToolReader:
 
     def feed(self, line: bytes, number: int) -> list[bytes]:
         """Read a line, and return those that are no tool's: this one, or earlier ones as well."""
-        text = unquote(line[:MOST_BYTES])
+        is_documents = line[:200].lstrip(b"> \t").startswith(b'{"') or self._states.is_open
+        text = unquote(line if is_documents else line[:MOST_BYTES])
         if not text and self._table is not None and _ENDS_WIDE.search(line):
             return []  # the end of a row that was wrapped
         if not text or is_fence(text):

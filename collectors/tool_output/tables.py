@@ -29,6 +29,7 @@ TOPIC_PARTITIONS: Final = (
 )
 STRATEGY: Final = "ASSIGNMENT-STRATEGY"  # empty before Kafka 4.0 where there is none
 COORDINATOR: Final = "COORDINATOR"
+PARTITION_COUNT: Final = "#PARTITIONS"
 STATES: Final = frozenset({
     "Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead", "PrepareEpochFence",
     "Unknown",
@@ -95,9 +96,17 @@ def cells_of(names: Sequence[str], text: str) -> Cells | None:
         cells.append("")
     if STRATEGY in names and len(cells) == len(names) - 1:
         cells.insert(names.index(STRATEGY), "-")
+    if PARTITION_COUNT in names and len(cells) > len(names):
+        cells = _without_assignment(names, cells)
     if len(cells) != len(names):
         return None
     return dict(zip(names, cells, strict=True))
+
+
+def _without_assignment(names: Sequence[str], cells: list[str]) -> list[str]:
+    """Return the cells of a member without its assignments, which have spaces where they are of several topics."""
+    count = names.index(PARTITION_COUNT) + 1
+    return cells[:count] + ["-"] * (len(names) - count)
 
 
 def is_too_short(names: Sequence[str], text: str) -> bool:
@@ -212,7 +221,7 @@ def _group_state(cells: Cells, line: int) -> GroupStateRow | None:
 
 
 def _group_member(cells: Cells, line: int) -> GroupMemberRow | None:
-    partitions = number(cells["#PARTITIONS"])
+    partitions = number(cells[PARTITION_COUNT])
     if partitions is None:
         return None
     return GroupMemberRow(

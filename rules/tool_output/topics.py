@@ -27,8 +27,11 @@ def judge_topics(
     is_under_min = command is not None and UNDER_MIN in command.words
     for row in partitions:
         _judge_partition(row, by_name.get(row.topic), findings, is_under_min=is_under_min)
+    shown: dict[str, set[int]] = {}
+    for row in partitions:
+        shown.setdefault(row.topic, set()).add(row.partition)
     for topic in by_name.values():
-        _judge_topic(topic, [row for row in partitions if row.topic == topic.topic], findings)
+        _judge_topic(topic, len(shown.get(topic.topic, ())), findings)
     return findings.all()
 
 
@@ -72,11 +75,10 @@ def _min_isr(topic: TopicRow | None) -> int | None:
     return int(value) if value and value.isdecimal() else None
 
 
-def _judge_topic(topic: TopicRow, rows: Sequence[PartitionRow], findings: Findings) -> None:
+def _judge_topic(topic: TopicRow, shown: int, findings: Findings) -> None:
     names = Names(topic=topic.topic)
     if dict(topic.configs).get(UNCLEAN) == "true":
         findings.add(Reason.UNCLEAN_ELECTION_ENABLED, topic.line, topic.topic, names)
-    shown = {row.partition for row in rows}
-    if len(shown) < topic.partitions:
-        words = f"{topic.topic}: {len(shown)} of {topic.partitions} partitions"
+    if shown < topic.partitions:
+        words = f"{topic.topic}: {shown} of {topic.partitions} partitions"
         findings.add(Reason.PARTITIONS_NOT_SHOWN, topic.line, words, names)

@@ -1,4 +1,4 @@
-"""How long `tidemark explain` takes: the whole command on 10,000 lines of stack traces, and a large ordinary log."""
+"""How long `tidemark explain` takes: the whole command on 10,000 lines of stack traces or of tools' outputs, and a large ordinary log."""
 
 import sys
 from pathlib import Path
@@ -6,6 +6,7 @@ from subprocess import DEVNULL, run
 
 from collectors.application_log.reader import Reader
 from service.runtime.clock import monotonic
+from tests.tool_outputs import lines_of
 
 FRAMES = 22
 LINES = 10_000
@@ -29,7 +30,20 @@ def _trace(number: int) -> list[str]:
 
 def test_stack_traces(tmp_path: Path) -> None:
     lines = [line for number in range(LINES // (FRAMES + 3)) for line in _trace(number)]
-    file = tmp_path / "app.log"
+    seconds = _seconds(tmp_path / "app.log", lines)
+    print(f"\nexplain of {len(lines):,} lines of stack traces, whole command: {seconds:.2f} s")
+
+
+def test_outputs_of_tools(tmp_path: Path) -> None:
+    for name in ("dump-data", "dump-deep", "topics-broker-down", "groups-describe", "tx-list"):
+        output = lines_of(f"4.1.1-{name}")
+        lines = (output * (LINES // len(output) + 1))[:LINES]
+        seconds = _seconds(tmp_path / "ticket.txt", lines)
+        print(f"\nexplain of {len(lines):,} lines of {name}, whole command: {seconds:.2f} s")
+
+
+def _seconds(file: Path, lines: list[str]) -> float:
+    """Return how long the whole command takes, the shortest of a few runs."""
     file.write_text("\n".join(lines), encoding="utf-8")
     command = [sys.executable, "-m", "service", "explain", str(file)]
     seconds = []
@@ -37,7 +51,7 @@ def test_stack_traces(tmp_path: Path) -> None:
         begin = monotonic()
         assert run(command, stdout=DEVNULL, check=False).returncode == 0
         seconds.append(monotonic() - begin)
-    print(f"\nexplain of {len(lines):,} lines of stack traces, whole command: {min(seconds):.2f} s")
+    return min(seconds)
 
 
 def test_an_ordinary_log() -> None:

@@ -17,6 +17,8 @@ from collectors.broker_log.files import packing_of
 from service.runtime import clock
 
 MAX_LINE: Final = 1_000_000  # bytes; the rest of a longer line is read and left out
+# Between documents that Kafka's formatter of the transaction log prints without an end of line: such a line goes on.
+DOCUMENTS: Final = b'}{"key":'
 BATCH: Final = 10_000  # lines per batch
 STANDARD_INPUT: Final = "-"
 EVERY_SECONDS: Final = 0.5
@@ -77,7 +79,7 @@ def batches(
 def _lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
     try:
         while line := stream.readline(MAX_LINE):
-            if not line.endswith(b"\n") and len(line) == MAX_LINE:
+            if not line.endswith(b"\n") and len(line) == MAX_LINE and DOCUMENTS not in line:
                 _skip_line(stream)
             yield line.rstrip(b"\r\n")
     except OSError as exc:

@@ -18,6 +18,7 @@ from rules.facts.tool_output import (
     DumpedFile,
     DumpedProducer,
     DumpedRecord,
+    GroupMemberRow,
     GroupOffsetRow,
     GroupSentence,
     GroupStateRow,
@@ -178,6 +179,15 @@ def test_no_commit_is_no_zero_and_a_lag_may_be_negative() -> None:
         (9, 7, -2),
         (3, None, None),
     ]
+
+
+def test_members_with_several_topics_have_spaces_in_their_assignments() -> None:
+    head = "GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS ASSIGNMENT"
+    reader, _ = read(
+        [head, "g c-1 /10.0.0.1 c 3 orders(0,1), payments(2)", "g c-2 /10.0.0.2 c 0 -"]
+    )
+    rows = [row for row in reader.facts if isinstance(row, GroupMemberRow)]
+    assert [(row.consumer_id, row.partitions) for row in rows] == [("c-1", 3), ("c-2", 0)]
 
 
 TRACE = "java.lang.IllegalStateException: broken\n\tat a.b.C.d(C.java:1)"

@@ -18,6 +18,7 @@ _TOOLS: Final = {
 _COMMAND: Final = re.compile(
     rf"(?:^|[\s/\\])(?P<tool>{'|'.join(map(re.escape, _TOOLS))})(?:\.sh|\.bat)?(?P<rest>\s.{{0,4000}})?$"
 )
+_PROMPT: Final = re.compile(r"[^$#%>]{0,120}[$#%>] (?:[\w./~-]{0,200}/)?kafka-")
 _MINUTES: Final = re.compile(r"\d{1,9}")
 
 
@@ -34,6 +35,7 @@ def command_of(text: str, line: int) -> CommandLine | None:
         words=words,
         topic=_option(words, "--topic"),
         partition=int(partition) if partition and _MINUTES.fullmatch(partition) else None,
+        is_typed=_PROMPT.match(text) is not None,
         max_timeout_minutes=int(minutes) if minutes and _MINUTES.fullmatch(minutes) else None,
     )
 

@@ -299,6 +299,18 @@ GROUP_SETTINGS: Final = Meaning(
     part=_C,
 )
 
+NO_GROUP: Final = Meaning(
+    id="group_not_found",
+    title="the group does not exist",
+    explanation="It was never used, its offsets expired (offsets.retention.minutes), it was deleted, or the name is another one.",
+    java=NOBODY,
+    records=Records.UNKNOWN,
+    condition="A consumer without committed offsets begins where auto.offset.reset says: with latest it skips what was written before.",
+    action="Compare the name with kafka-consumer-groups.sh --list. Before its consumers start, reset its offsets to where it was, if that is known.",
+    check="auto.offset.reset of its consumers, and when the group was last seen.",
+    next=(Next.GROUP,),
+)
+
 _TXN_OFFSETS: Final = (Operation.TXN_OFFSET_COMMIT, Operation.ADD_OFFSETS)
 CONSUMER_TIMEOUTS: Final = (
     when(COMMIT_TIMED_OUT, Operation.OFFSET_COMMIT),
@@ -331,5 +343,6 @@ CONSUMING: Final[Table] = table(
     )),
     (("_CORRUPT_BATCH", "_BAD_MSG", "_BAD_COMPRESSION"), always(DAMAGED)),
     (("GROUP_MAX_SIZE_REACHED",), always(GROUP_FULL)),
+    (("GROUP_ID_NOT_FOUND",), always(NO_GROUP)),
     (("INCONSISTENT_GROUP_PROTOCOL", "INVALID_SESSION_TIMEOUT", "INVALID_GROUP_ID", "UNSUPPORTED_ASSIGNOR"), always(GROUP_SETTINGS)),
 )  # fmt: skip

@@ -49,6 +49,7 @@ class CommandLine:
     topic: str | None = None
     partition: int | None = None
     max_timeout_minutes: int | None = None  # --max-transaction-timeout
+    is_typed: bool = False  # behind the prompt of a shell, so that its output follows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

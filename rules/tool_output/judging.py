@@ -77,6 +77,7 @@ def judge_tools(facts: Sequence[ToolFact]) -> list[ToolFinding]:
             *judge_groups(groups, open_from),
             *judge_transactions(transactions),
             *_judge_empty(outputs.empty),
+            *_judge_silent(facts),
             *_judge_dumps(facts),
         ]
     )
@@ -105,6 +106,25 @@ def _without_rows(facts: Sequence[ToolFact]) -> list[TableHead]:
     ]
 
 
+def _without_output(facts: Sequence[ToolFact]) -> Iterator[CommandLine]:
+    """Yield the commands that were typed and below which nothing of a tool comes."""
+    for fact, after in zip(facts, [*facts[1:], None], strict=True):
+        is_typed = isinstance(fact, CommandLine) and fact.is_typed and QUERIES & {*fact.words}
+        if (
+            isinstance(fact, CommandLine)
+            and is_typed
+            and (after is None or isinstance(after, CommandLine))
+        ):
+            yield fact
+
+
+def _judge_silent(facts: Sequence[ToolFact]) -> Iterator[ToolFinding]:
+    for command in _without_output(facts):
+        findings = Findings(command.tool)
+        findings.add(Reason.NO_ROWS, command.line, f"{command.tool} {' '.join(command.words[:8])}")
+        yield from findings.all()
+
+
 def _judge_empty(heads: Sequence[TableHead]) -> Iterator[ToolFinding]:
     for tool in (Tool.TRANSACTIONS, Tool.CONSUMER_GROUPS):
         findings = Findings(tool)
@@ -114,6 +134,7 @@ def _judge_empty(heads: Sequence[TableHead]) -> Iterator[ToolFinding]:
         yield from findings.all()
 
 
+QUERIES: Final = frozenset({"--describe", "list", "find-hanging", "describe-producers"})
 ANSWERS: Final = frozenset({Table.PRODUCERS, Table.HANGING})
 OF_TRANSACTIONS: Final = frozenset({Table.LISTED_TRANSACTIONS, Table.DESCRIBED_TRANSACTIONS})
 

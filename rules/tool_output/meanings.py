@@ -337,7 +337,7 @@ TRANSACTIONS: Final = {
         "The states of these transactional ids are final. The list has only those that its user may DESCRIBE.",
     ),
     Reason.NO_ROWS: _unknown(
-        "headings without a row",
+        "a command or headings without a row below",
         "The tool found nothing, or nothing that its user may DESCRIBE, or the rows are not in the text.",
         "Nothing is known from it.",
         "Run it again as a user that may describe all groups and transactional ids.",

@@ -37,12 +37,13 @@ _TRANSACTIONAL_ID: Final = (
     re.compile(rf"[Tt]ransactional(?:Id|[ _]id):? ['\"]?{_NO_ID}(?P<id>{_NAME})"),
 )
 _NO_GROUP: Final = (
-    r"(?!(?:error|coordinator|membership|member|is|has|was|id|with|due|that|and|or|metadata)\b)"
+    r"(?!(?:error|coordinator|membership|member|is|has|was|id|with|due|that|and|or|metadata|command)\b)"
 )
 _GROUP: Final = (
     re.compile(rf"groupId[=:] ?'?(?P<id>{_NAME})"),
     re.compile(rf"group\.id[=:] ?'?(?P<id>{_NAME})"),
     re.compile(rf"[Gg]roup \"(?P<id>{_NAME})\""),
+    re.compile(rf"Group (?P<id>{_NAME}) not found"),
     re.compile(rf"(?:for|in|rebalance|to|access|consumer) group:? {_NO_GROUP}(?P<id>{_NAME})"),
 )
 _PARTITION: Final = (

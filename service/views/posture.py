@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from rules.facts.configs import ConfigSource
-from rules.posture.line import PostureJudgement, PostureLine, PostureScope, Unseen
+from rules.posture.line import PostureJudgement, PostureLine, PostureScope
 from rules.verdict import Severity, Verdict
 from service.views.model import Evidence, Model
 
@@ -94,5 +94,5 @@ def check_row(judgement: PostureJudgement, counts: dict[Verdict, int]) -> Postur
         right=counts[Verdict.OK],
         wrong=counts[Verdict.BREACH],
         unknown=counts[Verdict.UNKNOWN],
-        client_only=Unseen.CLIENT_ONLY in judgement.reasons,
+        client_only=not judgement.is_visible,
     )

@@ -144,7 +144,7 @@ def test_each_missing_permission_is_named_and_its_command_grants_it(patient: Pat
 
 @SCRAM_USERS
 def test_kafkas_own_tool_takes_the_command(patient: Patient) -> None:
-    [command] = [line for line in patient.commands("--all") if "Configs" in line]
+    [command] = [line for line in patient.commands("--all") if "DescribeConfigs --topic" in line]
     patient.admin.revoke([permission_of(command)])
     assert wait_until(lambda: patient.commands() == [command], timeout_seconds=SOON)
     tool, *words = shlex.split(command)

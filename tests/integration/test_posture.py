@@ -15,13 +15,14 @@ from rules.verdict import Severity, Verdict
 from rules.view import View
 from service.observe.cluster_reader import Scope
 from service.runtime.clock import wait_until
-from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.admin import Permission, SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.layout import node_layout
 from service.sandbox.workloads.transactions import OpenTransaction
 from tests.integration.clients import commit_offset
 from tests.integration.conftest import MakeReader
 from tests.integration.observing import why_of
+from tests.kafka_release import SCRAM_USERS
 
 pytestmark = pytest.mark.integration
 
@@ -84,6 +85,38 @@ def test_settings_cost_no_more_than_two_requests_per_broker(make_reader: MakeRea
     assert sum(first.report.requests.get(name, 0) for name in counted) <= brokers + 1
     assert sum(second.report.requests.get(name, 0) for name in counted) == 0
     assert second.configs is first.configs
+
+
+@SCRAM_USERS
+def test_without_the_permissions_settings_are_unknown_and_name_them(
+    cluster: Sandbox, admin: SandboxAdmin, make_reader: MakeReader, new_name: Callable[[str], str]
+) -> None:
+    topic = new_name("hidden")
+    admin.create_topic(topic, configs={"min.insync.replicas": "1"})
+    user = admin.create_user("posture", "posture-sandbox-only")
+    may = [Permission(user=user.name, operation="describe", resource="topic")]
+    admin.grant(may)
+    try:
+        seen = make_reader(
+            bootstrap_servers=cluster.sasl_bootstrap_servers,
+            security_protocol="SASL_PLAINTEXT",
+            sasl_username=user.name,
+            sasl_password=user.password,
+        ).read(Scope())
+    finally:
+        admin.revoke(may)
+    lines = lines_of(view_of_round(seen, None), *Verdict)
+    of_settings = {"topic_min_insync_replicas", "producer_id_expiration", "brokers_differ"}
+    chosen = [line for line in lines if line.check.check_id in of_settings]
+    assert {(line.verdict, str(line.reason)) for line in chosen} == {
+        (Verdict.UNKNOWN, "not_authorized")
+    }
+    consequences = " ".join(line.consequence for line in chosen)
+    assert "DESCRIBE_CONFIGS on Topic" in consequences
+    assert "DESCRIBE_CONFIGS on Cluster" in consequences
+    [replicas] = [line for line in lines if line.name == topic and "replication" in line.setting]
+    assert (replicas.verdict, replicas.value) == (Verdict.OK, "3")
+    assert "DESCRIBE_CONFIGS on Cluster" in why_of(seen)
 
 
 @pytest.fixture

@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from rules.posture.all_checks import Posture, judge_posture
+from rules.posture.all_checks import Posture
 from rules.posture.line import PostureJudgement, PostureScope
 from rules.verdict import Verdict
-from rules.view import View
-from service.api.core.paging import Key, Ordered, ordered
+from service.api.core.paging import Key, Page, page_of
 from service.api.core.queries import matches
-from service.views.posture import WORDS, PostureCheckRow, PostureVerdict, check_row
+from service.views.posture import (
+    WORDS,
+    PostureCheckRow,
+    PostureRow,
+    PostureVerdict,
+    check_row,
+    posture_row,
+)
 
-SHOWN: Final = frozenset({PostureVerdict.WRONG, PostureVerdict.UNKNOWN})  # unless all is requested
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Entry:
-    """One line that is not made yet."""
-
-    judgement: PostureJudgement
-    position: int
-
-    @property
-    def name(self) -> str:
-        """The name of its subject."""
-        return self.judgement.names[self.position]
-
-    @property
-    def verdict(self) -> Verdict:
-        """What the check says."""
-        return Verdict(int(self.judgement.verdicts[self.position]))
+NOT_RIGHT: Final = (Verdict.BREACH, Verdict.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,47 +32,74 @@ class Selection:
     verdict: PostureVerdict | None = None
     every: bool = False  # what is right as well
 
-    def fits(self, entry: Entry) -> bool:
-        """Whether a line has the names that are selected."""
-        check = entry.judgement.check
-        if not matches(self.check, check.check_id):
-            return False
-        if self.topic is None:
-            return True
-        return check.scope is PostureScope.TOPIC and matches(self.topic, entry.name)
-
-    def shows(self, entry: Entry) -> bool:
-        """Whether a line is shown: it fits, and has a verdict that is selected."""
-        word = WORDS[entry.verdict]
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdicts that are shown."""
         if self.verdict is not None:
-            return word is self.verdict and self.fits(entry)
-        return (self.every or word in SHOWN) and self.fits(entry)
+            return tuple(verdict for verdict, word in WORDS.items() if word is self.verdict)
+        return tuple(Verdict) if self.every else NOT_RIGHT
+
+    def judgements(self, posture: Posture) -> list[PostureJudgement]:
+        """Return the checks that fit, in the order of their ids."""
+        chosen = [j for j in posture.judgements if matches(self.check, j.check.check_id)]
+        if self.topic is not None:
+            chosen = [j for j in chosen if j.check.scope is PostureScope.TOPIC]
+        return sorted(chosen, key=lambda judgement: judgement.check.check_id)
+
+    def positions(self, judgement: PostureJudgement, *verdicts: Verdict) -> list[int]:
+        """Return the subjects of a check with these verdicts whose names fit."""
+        positions = judgement.positions(*verdicts)
+        if self.topic is None:
+            return positions
+        return [place for place in positions if matches(self.topic, judgement.names[place])]
 
 
-def list_entries(view: View) -> Ordered[Entry]:
-    """Return the lines of a round by check and name."""
-    pairs = list(_keyed(judge_posture(view)))
-    keys = {id(entry): key for key, entry in pairs}
-    return ordered((entry for _, entry in pairs), lambda entry: keys[id(entry)])
+@dataclass(frozen=True, slots=True, eq=False)
+class _Entry:
+    """One line that is not made yet."""
+
+    judgement: PostureJudgement
+    position: int
+
+    @property
+    def key(self) -> Key:
+        """Its place in the list: lines with the same name are in the order of the check."""
+        return (
+            self.judgement.check.check_id,
+            self.judgement.names[self.position],
+            self.position,
+        )
 
 
-def _keyed(posture: Posture) -> list[tuple[Key, Entry]]:
-    """Return the key of each line: check, name, and which line of this name it is."""
-    pairs: list[tuple[Key, Entry]] = []
-    for judgement in posture.judgements:
-        seen: Counter[str] = Counter()
-        for position, name in enumerate(judgement.names):
-            key = judgement.check.check_id, name, seen[name]
-            seen[name] += 1
-            pairs.append((key, Entry(judgement, position)))
-    return pairs
+def list_page(
+    posture: Posture, selection: Selection, *, after: Key | None, limit: int
+) -> Page[PostureRow]:
+    """Return a page of the lines that are selected, by check and name."""
+    entries = _entries(posture, selection)
+    page = page_of(entries, lambda entry: entry.key, after=after, limit=limit)
+    return Page([_row(entry) for entry in page.items], page.last)
 
 
-def count_checks(entries: Ordered[Entry], selection: Selection) -> list[PostureCheckRow]:
-    """Return the counts of each check that has lines which fit."""
-    counts: dict[str, tuple[PostureJudgement, Counter[Verdict]]] = {}
-    for entry in entries.items:
-        if selection.fits(entry):
-            check_id = entry.judgement.check.check_id
-            counts.setdefault(check_id, (entry.judgement, Counter()))[1][entry.verdict] += 1
-    return [check_row(judgement, counter) for judgement, counter in counts.values()]
+def list_rows(posture: Posture, selection: Selection) -> list[PostureRow]:
+    """Return all lines that are selected, by check and name."""
+    return [_row(e) for e in sorted(_entries(posture, selection), key=lambda entry: entry.key)]
+
+
+def count_checks(posture: Posture, selection: Selection) -> list[PostureCheckRow]:
+    """Return the counts of each check that has lines whose names fit, whatever their verdicts."""
+    rows = []
+    for judgement in selection.judgements(posture):
+        counts = {v: len(selection.positions(judgement, v)) for v in Verdict}
+        if any(counts.values()):
+            rows.append(check_row(judgement, counts))
+    return rows
+
+
+def _entries(posture: Posture, selection: Selection) -> Iterator[_Entry]:
+    for judgement in selection.judgements(posture):
+        for position in selection.positions(judgement, *selection.verdicts):
+            yield _Entry(judgement, position)
+
+
+def _row(entry: _Entry) -> PostureRow:
+    return posture_row(entry.judgement.line(entry.position))

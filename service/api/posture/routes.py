@@ -6,14 +6,15 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Response
 
+from rules.posture.all_checks import judge_posture
 from service.api.core.models import Paged
-from service.api.core.paging import Page, Paging, decode_cursor
+from service.api.core.paging import Paging, decode_cursor
 from service.api.core.per_round import PerRound
 from service.api.core.ports import Sources
 from service.api.core.queries import PageQuery, Pattern
 from service.api.core.stamps import stamp, view_of
-from service.api.posture.listing import Selection, count_checks, list_entries
-from service.views.posture import PostureCheckRow, PostureRow, PostureVerdict, posture_row
+from service.api.posture.listing import Selection, count_checks, list_page
+from service.views.posture import PostureCheckRow, PostureRow, PostureVerdict
 
 NAME: Final = "posture"
 
@@ -39,7 +40,7 @@ class PostureQuery(PageQuery):
 def posture_router(sources: Sources) -> APIRouter:
     """Return the route of posture."""
     router = APIRouter(tags=[NAME])
-    lists = PerRound(list_entries)
+    judged = PerRound(judge_posture)
 
     @router.get("/posture", response_model=PosturePage)
     async def list_posture(paging: Paging, query: Annotated[PostureQuery, Query()]) -> Response:
@@ -52,14 +53,10 @@ def posture_router(sources: Sources) -> APIRouter:
         )
 
         def answer() -> PosturePage:
-            entries = lists.of(view)
-            page = entries.page(after=after, limit=query.limit, is_shown=selection.shows)
-            rows = [posture_row(e.judgement.line(e.position)) for e in page.items]
-            return PosturePage(
-                **stamp(state),
-                **paging.page(NAME, Page(rows, page.last)),
-                checks=count_checks(entries, selection),
-            )
+            posture = judged.of(view)
+            page = list_page(posture, selection, after=after, limit=query.limit)
+            fields = {**stamp(state), **paging.page(NAME, page)}
+            return PosturePage(**fields, checks=count_checks(posture, selection))
 
         return await sources.answers.render_once(state, answer, paging)
 

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from rules.facts.snapshot import Snapshot
+from rules.posture.all_checks import judge_posture
 from rules.remembering import view_of_round
-from service.api.posture.listing import Selection, count_checks, list_entries
+from service.api.posture.listing import Selection, count_checks, list_rows
 from service.cli.options.kafka_options import open_reader
 from service.cli.terminal.parts import Row
 from service.cli.terminal.words import json_time
 from service.observe.cluster_reader import Scope
 from service.views.cluster import SnapshotGap
-from service.views.posture import posture_row
 
 GAPS_SHOWN: Final = 20
 
@@ -29,15 +29,14 @@ def from_cluster(options: Mapping[str, Any], query: Mapping[str, str]) -> Row:
 
 def document_of(seen: Snapshot, query: Mapping[str, str]) -> Row:
     """Return the posture of one observation."""
-    entries = list_entries(view_of_round(seen, None))
+    posture = judge_posture(view_of_round(seen, None))
     selection = Selection(topic=query.get("topic"), check=query.get("check"), every="all" in query)
-    shown = [entry for entry in entries.items if selection.shows(entry)]
     return {
         "server": None,
         "as_of": json_time(seen.taken_at),
         "is_current": True,
         "complete": not seen.gaps,
         "gaps": SnapshotGap.rows_of(seen.gaps[:GAPS_SHOWN]),
-        "checks": [row.to_row() for row in count_checks(entries, selection)],
-        "lines": [posture_row(entry.judgement.line(entry.position)).to_row() for entry in shown],
+        "checks": [row.to_row() for row in count_checks(posture, selection)],
+        "lines": [row.to_row() for row in list_rows(posture, selection)],
     }

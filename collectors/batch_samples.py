@@ -20,7 +20,7 @@ import numpy as np
 from collectors.naming import grouped, summarize
 from collectors.offset_record import commit_name
 from collectors.range_fetch import fetch_body
-from collectors.sampled_writers import writers_of
+from collectors.sampled_writers import markers_of, writers_of
 from collectors.session import Request, Session
 from collectors.state_topic import OFFSETS_TOPIC
 from collectors.translate import failure_of, timestamp_of
@@ -266,6 +266,7 @@ class _Taken:
                 sampled_from=max(headers[0].base_offset, start),
                 sampled_to=sampled_to,
                 writers=writers_of(headers),
+                markers=markers_of(headers),
             )
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from collectors.naming import grouped
@@ -17,6 +18,12 @@ def writers_of(headers: Sequence[BatchHeader]) -> tuple[WriterSample, ...]:
     return tuple(_writer(own) for own in by_writer.values())
 
 
+def markers_of(headers: Sequence[BatchHeader]) -> tuple[tuple[int, int], ...]:
+    """Return how many markers of transactions each producer has among these batches."""
+    marked = (header.producer_id for header in headers if header.is_commit is not None)
+    return tuple(Counter(each for each in marked if each is not None).items())
+
+
 def _writer(headers: Sequence[BatchHeader]) -> WriterSample:
     first, last = headers[0], headers[-1]
     return WriterSample(
@@ -30,4 +37,6 @@ def _writer(headers: Sequence[BatchHeader]) -> WriterSample:
         last_record_at=timestamp_of(max(header.last_ms for header in headers)),
         batch_count=len(headers),
         is_transactional=first.is_transactional,
+        record_count=sum(header.record_count for header in headers),
+        size_bytes=sum(header.size for header in headers),
     )

@@ -15,7 +15,8 @@ Inputs:
     The coordinators' log `__transaction_state` (needs READ on it), and the high watermarks of the
     partitions that its transactions marked: what they moved, without the markers, are records. No
     request is sent for it. Where several transactional ids write to one partition, all its records
-    count for each of them, so that too many are counted and never too few.
+    count for each of them, so that too many are counted and never too few; the batches that rounds
+    sample for the rules of posture (needs READ on the topic) tell them apart.
 
 Thresholds:
     20 transactions per second: Kafka Streams commits every 100 ms by default
@@ -76,7 +77,7 @@ class Why(Reason):
     LARGE_ENOUGH = "large_enough"
     FEW_TRANSACTIONS = "few_transactions"
     TOO_SMALL = "too_small"
-    # small on average, and other transactional ids write to the same partitions
+    # small on average, other transactional ids write to the same partitions, and samples do not decide
     PARTITIONS_SHARED = "partitions_shared"
     OBSERVED_BRIEFLY = "observed_briefly"  # for less than a minute
     ENDS_NOT_SEEN = "ends_not_seen"  # the high watermark of one of its partitions, now or then
@@ -98,6 +99,7 @@ def judge(view: View) -> Judgement:
     is_brief = np.full(len(ids), costs.window < LONG_ENOUGH)
     is_part = np.full(len(ids), not costs.is_whole)
     is_small = at_most.valid & (at_most.values < RECORDS * transactions)
+    is_small |= np.array([_is_sampled_small(cost) for cost in ids], np.bool_)
     labels = tuple({"cluster": cluster, "transactional_id": cost.transactional_id} for cost in ids)
     return decide(
         RULE,
@@ -116,6 +118,11 @@ def judge(view: View) -> Judgement:
     )
 
 
+def _is_sampled_small(cost: TransactionCost) -> bool:
+    """Whether its own batches show it, whoever else writes to its partitions."""
+    return cost.sample is not None and cost.sample.records_at_most < RECORDS
+
+
 def _evidence(costs: Costs, cost: TransactionCost) -> dict[str, EvidenceValue]:
     counted = cost.counted
     return {
@@ -130,6 +137,10 @@ def _evidence(costs: Costs, cost: TransactionCost) -> dict[str, EvidenceValue]:
             None if cost.marker_share is None else 100 * cost.marker_share
         ),
         "is_shared": cost.is_shared,
+        "sampled_records_at_most": _rounded(
+            None if cost.sample is None else cost.sample.records_at_most
+        ),
+        "bytes_per_transaction": _rounded(cost.bytes_per_transaction),
         "coordinator": counted.coordinator,
         "producer_id": counted.producer_id,
     }

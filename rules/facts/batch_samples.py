@@ -31,6 +31,8 @@ class WriterSample:
     last_record_at: datetime | None
     batch_count: int
     is_transactional: bool
+    record_count: int = 0
+    size_bytes: int = 0  # of whole batches, as compressed as they are
 
     @property
     def begins(self) -> bool:
@@ -46,6 +48,7 @@ class PartitionSample:
     sampled_from: int  # offsets from here
     sampled_to: int  # to here, exclusive
     writers: tuple[WriterSample, ...]  # control batches have none
+    markers: tuple[tuple[int, int], ...] = ()  # (producer id, its markers of transactions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

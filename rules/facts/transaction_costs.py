@@ -9,7 +9,7 @@ ten. Nothing of it outlives the process.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final, TypeAlias
@@ -27,6 +27,7 @@ MAX_IDS: Final = 4000  # transactional ids of one block; the transactions of fur
 # Of one transactional id: with all ids at their limits some 60 MiB. Whoever writes to more is counted, and how
 # many records its transactions have is not known.
 MAX_PARTITIONS: Final = 256
+MAX_SAMPLED: Final = 20_000  # producers on partitions of one block
 SLOW: Final = timedelta(seconds=1)  # of markers; a bound of their histogram
 # Internal topics that a transaction marks: what else is written there is not its records.
 INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state"})
@@ -73,6 +74,27 @@ class CoordinatorMarkers:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class SampledWrites:
+    """What samples of a partition showed of one producer; a batch counts whole, also one that is cut."""
+
+    records: int = 0
+    markers: int = 0
+    size_bytes: int = 0  # of the records' batches
+
+    def plus(self, other: SampledWrites) -> SampledWrites:
+        """Return the sum of both."""
+        return SampledWrites(
+            self.records + other.records,
+            self.markers + other.markers,
+            self.size_bytes + other.size_bytes,
+        )
+
+
+# By producer id and partition.
+Sampled: TypeAlias = Mapping[tuple[int, TopicPartition], SampledWrites]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CostBlock:
     """What was counted since one round; times in microseconds since 1970-01-01 UTC, by our own clock."""
@@ -84,6 +106,7 @@ class CostBlock:
     others: CountedTransactions = field(default_factory=CountedTransactions)
     markers_on: Mapping[TopicPartition, int] = field(default_factory=dict)
     by_coordinator: Mapping[BrokerId, CoordinatorMarkers] = field(default_factory=dict)
+    sampled: Sampled = field(default_factory=dict)
     is_whole: bool = True  # False: a round could not read all that ended
 
 
@@ -123,11 +146,12 @@ def _begin(snapshot: Snapshot, now_us: int) -> CostBlock:
     )
 
 
-def _count(block: CostBlock, snapshot: Snapshot) -> CostBlock:
+def _count(before: CostBlock, snapshot: Snapshot) -> CostBlock:
     log = snapshot.transaction_log
-    is_whole = block.is_whole and log.is_read and log.is_whole
+    is_whole = before.is_whole and log.is_read and log.is_whole
+    block = replace(before, is_whole=is_whole, sampled=_add_samples(before.sampled, snapshot))
     if not log.ended:
-        return block if is_whole == block.is_whole else replace(block, is_whole=is_whole)
+        return block
     counted = _count_by_id(log.ended)
     by_id, others = _add_ids(block, counted)
     return replace(
@@ -136,8 +160,33 @@ def _count(block: CostBlock, snapshot: Snapshot) -> CostBlock:
         others=others,
         markers_on=_add_markers(block.markers_on, log.ended),
         by_coordinator=_add_coordinators(block, counted, snapshot),
-        is_whole=is_whole,
     )
+
+
+def _add_samples(before: Sampled, snapshot: Snapshot) -> Sampled:
+    """Return the samples with those of one round, of transactional batches alone."""
+    if not snapshot.batch_samples.partitions:
+        return before
+    sampled = dict(before)
+    for key, more in _list_samples(snapshot):
+        if key in sampled:
+            sampled[key] = sampled[key].plus(more)
+        elif len(sampled) < MAX_SAMPLED:
+            sampled[key] = more
+    return sampled
+
+
+def _list_samples(
+    snapshot: Snapshot,
+) -> Iterator[tuple[tuple[int, TopicPartition], SampledWrites]]:
+    for sample in snapshot.batch_samples.partitions:
+        name = snapshot.partitions.index.topic_partition(sample.row)
+        for writer in sample.writers:
+            if writer.is_transactional and writer.producer_id is not None:
+                written = SampledWrites(writer.record_count, 0, writer.size_bytes)
+                yield (writer.producer_id, name), written
+        for producer_id, markers in sample.markers:
+            yield (producer_id, name), SampledWrites(markers=markers)
 
 
 # Of the transactions of a round that have the same transactional id and the same coordinator.

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import reduce
-from typing import Final
+from typing import Final, Protocol, Self, TypeVar
 
 from rules.facts.column import Column
 from rules.facts.identity import BrokerId, TopicPartition
@@ -26,13 +26,25 @@ from rules.facts.transaction_costs import (
     CoordinatorMarkers,
     CostMemory,
     CountedTransactions,
+    Sampled,
+    SampledWrites,
 )
 from rules.view import View
 
 # Of a transaction, at least: its partitions, the decision, the end.
 STATE_RECORDS: Final = 3
+# Sampled on each partition of a transactional id, before it is judged by samples.
+ENOUGH_MARKERS: Final = 20
 ENOUGH_IDS: Final = 100  # of all coordinators, before their share is judged
 UNEVEN: Final = 2  # times the mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledCost:
+    """What samples of batches show of the transactions of one transactional id, on all its partitions."""
+
+    records_at_most: float  # per transaction, as if each partition had as many as the fullest
+    bytes_per_record: float | None  # as compressed as they are; None: no batch with records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +56,27 @@ class TransactionCost:
     records: float | None  # its own, or its share of shared partitions; None: an end was not read
     records_at_most: int | None  # all records of its partitions
     is_shared: bool  # whether further transactional ids ended transactions on its partitions
+    sample: SampledCost | None = None  # None: too little of it was sampled
 
     @property
     def records_per_transaction(self) -> float | None:
         """Return the mean; exact where no other transactional id writes to its partitions."""
         return None if self.records is None else self.records / self.counted.transactions
+
+    @property
+    def records_per_transaction_at_most(self) -> float | None:
+        """Return the least of what bounds the mean: all records of its partitions, and samples of its own."""
+        total = self.records_at_most
+        bounds = [] if total is None else [total / self.counted.transactions]
+        bounds += [] if self.sample is None else [self.sample.records_at_most]
+        return min(bounds, default=None)
+
+    @property
+    def bytes_per_transaction(self) -> float | None:
+        """Return the mean size, by samples of batches; None without any, or without the records."""
+        each = None if self.sample is None else self.sample.bytes_per_record
+        records = self.records_per_transaction
+        return None if each is None or records is None else each * records
 
     @property
     def markers_per_transaction(self) -> float:
@@ -133,10 +161,19 @@ def costs_of(view: View) -> Costs:
     )
 
 
-def _summed(
-    blocks: Iterable[Mapping[str, CountedTransactions]],
-) -> dict[str, CountedTransactions]:
-    counted: dict[str, CountedTransactions] = {}
+class _Summable(Protocol):
+    """What is counted in blocks."""
+
+    def plus(self, other: Self) -> Self:
+        """Return the sum with what was counted later."""
+
+
+_KeyT = TypeVar("_KeyT")
+_CountT = TypeVar("_CountT", bound=_Summable)
+
+
+def _summed(blocks: Iterable[Mapping[_KeyT, _CountT]]) -> dict[_KeyT, _CountT]:
+    counted: dict[_KeyT, _CountT] = {}
     for block in blocks:
         for name, more in block.items():
             counted[name] = counted[name].plus(more) if name in counted else more
@@ -150,6 +187,7 @@ class _Places:
     moved: Column  # by row of the index
     index: PartitionIndex
     markers: Mapping[TopicPartition, int]
+    sampled: Sampled
 
     def cost_of(self, name: str, counted: CountedTransactions) -> TransactionCost:
         """Return the cost of one transactional id."""
@@ -162,6 +200,25 @@ class _Places:
             records=None if records is None else records * share,
             records_at_most=records,
             is_shared=markers > counted.record_markers,
+            sample=self.sample_of(counted),
+        )
+
+    def sample_of(self, counted: CountedTransactions) -> SampledCost | None:
+        """Return what was sampled of an id; None while one of its partitions showed too few markers.
+
+        A sample holds a few offsets of each partition, so that partitions are compared by themselves: the sum of all
+        would hide the one that has nearly all records.
+        """
+        keys = [(counted.producer_id or 0, name) for name in counted.partitions or ()]
+        samples = [self.sampled.get(key, SampledWrites()) for key in keys]
+        if not samples or any(sample.markers < ENOUGH_MARKERS for sample in samples):
+            return None
+        per_marker = max(sample.records / sample.markers for sample in samples)
+        records = sum(sample.records for sample in samples)
+        size_bytes = sum(sample.size_bytes for sample in samples)
+        return SampledCost(
+            records_at_most=per_marker * counted.record_markers / counted.transactions,
+            bytes_per_record=size_bytes / records if records else None,
         )
 
     def records_of(self, names: Iterable[TopicPartition]) -> int | None:
@@ -187,6 +244,7 @@ def _places_of(view: View) -> _Places:
         moved=moved_ends(memory, view.snapshot),
         index=view.snapshot.partitions.index,
         markers=markers,
+        sampled=_summed(block.sampled for block in memory.blocks),
     )
 
 

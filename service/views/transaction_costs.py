@@ -31,7 +31,9 @@ class TransactionalIdCost(Model):
     records_per_transaction: float | None
     """Mean; with `is_shared` that of all ids of its partitions; null: an end offset was not read"""
     records_per_transaction_at_most: float | None
-    """As if all records of its partitions were its own"""
+    """As if all records of its partitions were its own, or less, if samples of its batches show it"""
+    bytes_per_transaction: int | None
+    """By samples of its batches, as compressed as they are; null: too few of them yet"""
     is_shared: bool
     """Whether further transactional ids write to its partitions, so that whose records they are is not known"""
     markers_per_transaction: float
@@ -78,17 +80,15 @@ class CostWindow(Model):
 def cost_of(costs: Costs, cost: TransactionCost) -> TransactionalIdCost:
     """Return the row of a transactional id."""
     counted = cost.counted
-    at_most = cost.records_at_most
-    mean = counted.marker_durations.mean
+    size, mean = cost.bytes_per_transaction, counted.marker_durations.mean
     return TransactionalIdCost(
         transactional_id=cost.transactional_id,
         coordinator=counted.coordinator,
         transactions=counted.transactions,
         transactions_per_second=_rounded(costs.per_second(counted.transactions)),
         records_per_transaction=_rounded(cost.records_per_transaction),
-        records_per_transaction_at_most=None
-        if at_most is None
-        else _rounded(at_most / counted.transactions),
+        records_per_transaction_at_most=_rounded(cost.records_per_transaction_at_most),
+        bytes_per_transaction=None if size is None else round(size),
         is_shared=cost.is_shared,
         markers_per_transaction=round(cost.markers_per_transaction, 2),
         markers_per_second=_rounded(costs.per_second(counted.markers)),

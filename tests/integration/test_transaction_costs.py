@@ -34,6 +34,7 @@ pytestmark = pytest.mark.integration
 NewName = Callable[[str], str]
 SOON: Final = 120
 WINDOW: Final = timedelta(seconds=61)
+PIECES: Final = 5  # of a workload, between which rounds are made
 MANY: Final = 1240  # transactions: more than 20 per second of the window
 FROZEN_SECONDS: Final = 2.5  # a slow marker takes more than one, and a session ends after nine
 
@@ -49,7 +50,7 @@ class Rounds:
 
     def make(self) -> View:
         """Make a round."""
-        scope = Scope(transaction_log=True, topics=re.compile(self.topics))
+        scope = Scope(transaction_log=True, batch_samples=True, topics=re.compile(self.topics))
         at = self.began if self.memory is None else self.began + WINDOW
         seen = replace(self.reader.read(scope), taken_at=at)
         assert seen.transaction_log.is_whole, why_of(seen)
@@ -137,6 +138,37 @@ def test_an_application_that_commits_each_record_is_named_and_others_are_not(
     evidence = found[0].evidence
     assert (evidence["records_per_transaction"], evidence["marker_share_percent"]) == (1, 50)
     assert (evidence["records_at_most"], evidence["is_shared"]) == (MANY, False)
+
+
+def test_who_shares_a_partition_is_told_apart_by_sampled_batches(
+    cluster: Sandbox, admin: SandboxAdmin, make_reader: MakeReader, new_name: NewName
+) -> None:
+    topic, small, large = new_name("shared"), new_name("small"), new_name("large")
+    admin.create_topic(topic)
+    one, hundred = (
+        transactional_producer(cluster.bootstrap_servers, name) for name in (small, large)
+    )
+    rounds = Rounds(make_reader(), re.escape(topic))
+    rounds.make()
+    for _ in range(PIECES):
+        commit_each(hundred, topic, 0, transactions=24, records=100)
+        commit_each(one, topic, 0, transactions=MANY // PIECES, records=1)
+        view = rounds.make()
+
+    def is_read(view: View) -> bool:
+        return costs_by_id(view)[small].counted.transactions == MANY
+
+    view = rounds.until(is_read)
+    cost = costs_by_id(view)[small]
+    assert cost.is_shared
+    assert cost.records_at_most is not None
+    assert cost.records_at_most > 10 * MANY  # those of the other one too: too many to decide
+    found = finding_of(transaction_too_small.judge(view), transactional_id=small)
+    assert (found.verdict, found.reason) == (Verdict.BREACH, "too_small")
+    assert found.evidence["sampled_records_at_most"] in (1, 2)
+    assert (
+        finding_of(transaction_too_small.judge(view), transactional_id=large).verdict is Verdict.OK
+    )
 
 
 def test_a_topic_whose_records_have_one_key_is_named_and_an_even_one_is_not(

@@ -184,6 +184,7 @@ def cost(**options: Any) -> int:
 
     \b
     records each      mean; shared: of all ids that write to the same partitions
+    bytes each        by samples of batches, as compressed as they are
     share of markers  of the offsets that its transactions use
     log records/s     written to __transaction_state, three per transaction at least
     marker mean, p99  from the coordinator's decision to the last marker

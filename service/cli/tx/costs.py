@@ -50,6 +50,7 @@ IDS: Final = listing.Resource(
         long("transactional id", "transactional_id"),
         short("transactions/s", _number("transactions_per_second")),
         short("records each", _records),
+        short("bytes each", _number("bytes_per_transaction", ",d")),
         short("markers each", _number("markers_per_transaction")),
         short("share of markers", _number("marker_share", ".0%")),
         short("log records/s", _number("state_records_per_second")),

@@ -22,6 +22,7 @@ from tests.unit.rules.transactions.cost_rounds import (
     PLACES,
     observed,
     play,
+    sampled,
     transactions_of,
 )
 
@@ -123,6 +124,47 @@ TOO_SMALL = [
         reason="too_small",
     ),
     Case(
+        id="shared-and-sampled",
+        because="its own batches show that none of its transactions has more than four records",
+        rounds=(
+            START,
+            observed(
+                (12 * PER_MINUTE, 0, 0, 0), *TWO_IDS, samples=(sampled(PLACES[0], records=80),)
+            ),
+        ),
+        verdict=BREACH,
+        reason="too_small",
+    ),
+    Case(
+        id="shared-and-sampled-rarely",
+        because="nineteen markers of its own are chance",
+        rounds=(
+            START,
+            observed(
+                (12 * PER_MINUTE, 0, 0, 0),
+                *TWO_IDS,
+                samples=(sampled(PLACES[0], records=80, markers=19),),
+            ),
+        ),
+        verdict=UNKNOWN,
+        reason="partitions_shared",
+    ),
+    Case(
+        id="shared-and-one-partition-sampled",
+        because="nearly all records may be on the partition of which too little was sampled",
+        rounds=(
+            START,
+            observed(
+                (8 * PER_MINUTE, 8 * PER_MINUTE, 0, 0),
+                transactions_of("payments", PER_MINUTE, on=PLACES[:2]),
+                transactions_of("refunds", PER_MINUTE, on=PLACES[:2]),
+                samples=(sampled(PLACES[0], records=80), sampled(PLACES[1], markers=1)),
+            ),
+        ),
+        verdict=UNKNOWN,
+        reason="partitions_shared",
+    ),
+    Case(
         id="shared-and-large",
         because="ten records each on average",
         rounds=(START, observed((22 * PER_MINUTE, 0, 0, 0), *TWO_IDS)),
@@ -190,6 +232,8 @@ def test_small_transactions_are_told_in_numbers_and_never_page() -> None:
         "state_records_per_second": 60,
         "marker_share_percent": 50,
         "is_shared": False,
+        "sampled_records_at_most": None,
+        "bytes_per_transaction": None,
         "coordinator": 2,
         "producer_id": 7,
     }

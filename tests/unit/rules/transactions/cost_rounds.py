@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
+from rules.facts.batch_samples import BatchSamples, PartitionSample, WriterSample
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.transaction_log import EndedTransaction, TransactionLog
 from rules.view import View
@@ -36,10 +38,38 @@ def transactions_of(
     return [one] * number
 
 
+def sampled(
+    place: TopicPartition, *, records: int = 0, markers: int = 20, size_bytes: int = 0
+) -> PartitionSample:
+    """Return a sample of one partition with batches and markers of producer 7, and a batch of another one."""
+    writer = WriterSample(
+        producer_id=7,
+        producer_epoch=3,
+        first_offset=0,
+        last_offset=0,
+        first_sequence=0,
+        first_epoch=3,
+        first_record_at=None,
+        last_record_at=None,
+        batch_count=1,
+        is_transactional=True,
+        record_count=records,
+        size_bytes=size_bytes,
+    )
+    return PartitionSample(
+        row=PLACES.index(place),
+        sampled_from=0,
+        sampled_to=64,
+        writers=(writer, replace(writer, producer_id=8, record_count=999)),
+        markers=((7, markers), (8, 1)),
+    )
+
+
 def observed(
     ends: Sequence[int | None] = (0, 0, 0, 0),
     *transactions: Sequence[EndedTransaction],
     is_whole: bool = True,
+    samples: tuple[PartitionSample, ...] = (),
 ) -> dict[str, Any]:
     """Return a round that read these high watermarks of TOPICS, and that these transactions ended."""
     together = tuple(one for each in transactions for one in each)
@@ -47,6 +77,7 @@ def observed(
         "brokers": (broker(1), broker(2), broker(3)),
         "partitions": partitions(TOPICS),
         "offsets": offsets(4, high_watermark=ends, log_end_offset=ends, last_stable_offset=ends),
+        "batch_samples": BatchSamples(is_read=bool(samples), partitions=samples),
         "transaction_log": TransactionLog(is_read=True, ended=together, is_whole=is_whole),
     }
 

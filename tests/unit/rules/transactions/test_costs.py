@@ -26,6 +26,7 @@ from tests.unit.rules.transactions.cost_rounds import (
     TOPICS,
     observed,
     play,
+    sampled,
     transactions_of,
 )
 
@@ -158,6 +159,30 @@ def test_coordinators_with_many_ids(ids: dict[int, int], uneven: list[int]) -> N
     assert (
         sorted(uneven_coordinators(costs_of(play(START, observed((999, 0, 0, 0), made))))) == uneven
     )
+
+
+def test_samples_show_bytes_and_bound_the_records_of_the_fullest_partition() -> None:
+    made = transactions_of(number=10, on=PLACES[:2])
+    samples = (
+        sampled(PLACES[0], records=60, markers=30, size_bytes=6000),
+        sampled(PLACES[1], records=20, size_bytes=2000),
+    )
+    cost = only(costs_of(play(START, observed((30, 20, 0, 0), made, samples=samples))))
+    assert cost.sample is not None
+    assert cost.sample.records_at_most == 4  # two of each marker, and two markers
+    assert (cost.records_per_transaction, cost.bytes_per_transaction) == (3, 300)
+    assert cost.records_per_transaction_at_most == 3
+
+
+def test_samples_of_several_rounds_add_up() -> None:
+    samples = (sampled(PLACES[0], records=30, markers=10, size_bytes=600),)
+    rounds = [
+        observed((60 * n, 0, 0, 0), transactions_of(number=10), samples=samples) for n in (1, 2)
+    ]
+    assert only(costs_of(play(START, rounds[0]))).sample is None
+    cost = only(costs_of(play(START, *rounds)))
+    assert cost.sample is not None
+    assert (cost.sample.records_at_most, cost.bytes_per_transaction) == (3, 100)
 
 
 def test_a_step_of_the_clock_changes_no_window() -> None:

@@ -35,6 +35,7 @@ def test_a_transactional_id_is_a_row_with_its_numbers() -> None:
         "transactions_per_second": 10.0,
         "records_per_transaction": 1.0,
         "records_per_transaction_at_most": 1.0,
+        "bytes_per_transaction": None,
         "is_shared": False,
         "markers_per_transaction": 1.0,
         "markers_per_second": 10.0,

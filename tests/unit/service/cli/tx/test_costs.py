@@ -54,8 +54,8 @@ def test_ids_and_coordinators_are_lines_with_their_numbers(monkeypatch: pytest.M
     code, text = run(monkeypatch, BUSY, "-o", "wide")
     assert code == ExitCode.OK
     assert text.startswith("within the last 1.0 min\n")
-    assert re.search(r"payments +10\.0 +1\.0 +1\.0 +50% +30\.0 +250\.0 ms +250 ms +2", text)
-    assert re.search(r"\nb +1\.7 +1\.0 shared +1\.0 +50% ", text)
+    assert re.search(r"payments +10\.0 +1\.0 +- +1\.0 +50% +30\.0 +250\.0 ms +250 ms +2", text)
+    assert re.search(r"\nb +1\.7 +1\.0 shared +- +1\.0 +50% ", text)
     assert re.search(r"\n2 +3 +13\.3 +250 ms +250 ms", text)
 
 

@@ -32,7 +32,7 @@ from tests.integration.observing import why_of
 pytestmark = pytest.mark.integration
 
 NewName = Callable[[str], str]
-SOON: Final = 120
+SOON: Final = 240
 WINDOW: Final = timedelta(seconds=61)
 PIECES: Final = 5  # of a workload, between which rounds are made
 MANY: Final = 1240  # transactions: more than 20 per second of the window

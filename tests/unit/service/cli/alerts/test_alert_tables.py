@@ -122,6 +122,29 @@ def test_every_rule_has_a_command_to_type_next(rule: Any) -> None:
     assert any("alerts close" in step for step in steps) == (rule.kind is Kind.EVENT)
 
 
+@pytest.mark.parametrize(
+    ("rule", "labels", "command"),
+    [
+        (
+            "transaction_too_small",
+            {"transactional_id": "pay ments"},
+            "tidemark tx cost --transactional-id 'pay ments'",
+        ),
+        ("coordinator_slow", {"broker": "2"}, "tidemark tx cost"),
+        (
+            "partition_skewed",
+            {"topic": "a.b"},
+            r"tidemark collect --once --topics 'a\.b' -o table --bootstrap-servers HOST:PORT",
+        ),
+    ],
+)
+def test_what_costs_is_shown_by_its_numbers(
+    rule: str, labels: dict[str, str], command: str
+) -> None:
+    row = alert(rule=rule, kind=Kind.STATE, labels=labels)
+    assert next_steps(row, DEFAULT)[0] == command
+
+
 def test_blindness_is_observed_at_in_the_status() -> None:
     row = alert(rule="observation_stale", kind=Kind.STATE, labels=LABELS[SubjectKind.RULE])
     assert next_steps(row, DEFAULT)[0] == "tidemark status"

@@ -14,9 +14,9 @@ from rules.exceptions.page import exceptions_page
 from rules.facts.permissions import with_permissions
 from rules.pages import page
 from rules.posture.all_checks import CHECKS
-from rules.posture.pages import check_page, with_checks
 from rules.posture.client_config.pages import PAGE as CLIENT_CONFIG
 from rules.posture.client_config.pages import with_tables
+from rules.posture.pages import check_page, with_checks
 from rules.tool_output.page import tool_outputs_page
 from service.cli.page import cli_pages
 from service.metrics.dropin import EXPORTERS

@@ -36,9 +36,7 @@ _TRANSACTIONAL_ID: Final = (
     re.compile(rf"transactional\.id[=:]? ?['\"]?{_NO_ID}(?P<id>{_NAME})"),
     re.compile(rf"[Tt]ransactional(?:Id|[ _]id):? ['\"]?{_NO_ID}(?P<id>{_NAME})"),
 )
-_NO_GROUP: Final = (
-    r"(?!(?:error|coordinator|membership|member|is|has|was|id|with|due|that|and|or|metadata|command)\b)"
-)
+_NO_GROUP: Final = r"(?!(?:error|coordinator|membership|member|is|has|was|id|with|due|that|and|or|metadata|command)\b)"
 _GROUP: Final = (
     re.compile(rf"groupId[=:] ?'?(?P<id>{_NAME})"),
     re.compile(rf"group\.id[=:] ?'?(?P<id>{_NAME})"),

@@ -60,9 +60,14 @@ def advance_settings(
         places = _places_before(partitions, old.partitions, old.topics)
         changes += _compare_topics(new.topics, partitions, old.topics, places, since_us)
         topics = _filled(new.topics, old.topics, places)
-    brokers = {**old.brokers, **new.brokers}
-    if new.brokers != old.brokers:
-        changes += _compare_brokers(new.brokers, old.brokers, since_us)
+    brokers = {
+        **old.brokers,
+        **{
+            broker: _settled(after, old.brokers.get(broker))
+            for broker, after in new.brokers.items()
+        },
+    }
+    changes += _compare_brokers(brokers, old.brokers, since_us)
     features, epoch = new.features, new.features_epoch
     if features is None or _is_older(new, old):
         features, epoch = old.features, old.features_epoch
@@ -126,6 +131,23 @@ def _compare_brokers(
             continue
         for entry, entry_before in _differences(after, before):
             yield _change(entry, entry_before, since_us, broker=broker)
+
+
+def _settled(after: Config, before: Config | None) -> Config:
+    """Return the settings of a broker, with the entry before where only the source is another one.
+
+    While a setting is changed at run time, a broker answers for a moment with the source of the new value and with
+    the value before.
+    """
+    if before is None or after is before or after == before:
+        return after if before is None else before
+    entries = {entry.name: entry for entry in before.entries}
+    return Config(
+        tuple(
+            other if (other := entries.get(entry.name)) and other.value == entry.value else entry
+            for entry in after.entries
+        )
+    )
 
 
 def _compare_features(

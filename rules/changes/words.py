@@ -54,7 +54,7 @@ EXPLANATIONS: Final[Mapping[Kind, str]] = {
     "reach it.",
     Kind.BROKER_RESTARTED: "Its process is a new one. Producer states were read from disk, and connections were cut.",
     Kind.CONTROLLER_MOVED: "Another controller was elected. Brokers and clients go on; changes waited meanwhile.",
-    Kind.SETTING_CHANGED: "Brokers answer with another value, or with the same one from another source.",
+    Kind.SETTING_CHANGED: "Brokers answer with another value, or, for a topic, with the same one from another source.",
     Kind.FEATURE_LEVEL_RAISED: "Brokers and clients use what this level adds. Lowering it may not be possible.",
     Kind.FEATURE_LEVEL_LOWERED: "What the higher level added is not used any more.",
 }  # fmt: skip

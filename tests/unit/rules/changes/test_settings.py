@@ -191,6 +191,24 @@ CASES = [
         ],
     ),
     Case(
+        "a_broker_that_applies_a_change",
+        "for a moment it answers with the new source and the value before",
+        rounds(
+            brokers(config(message_max_bytes=("1", STATIC))),
+            brokers(config(message_max_bytes=("1", DYNAMIC))),
+            brokers(config(message_max_bytes=("2", DYNAMIC))),
+        ),
+        [
+            (
+                "setting_changed",
+                "1",
+                "message.max.bytes",
+                "1 static_broker",
+                "2 dynamic_default_broker",
+            )
+        ],
+    ),
+    Case(
         "one_broker_did_not_answer",
         "its settings are those that were known, and compared when it answers again",
         rounds(

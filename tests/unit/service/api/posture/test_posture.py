@@ -89,7 +89,9 @@ def test_filters(query: str, expected: list[tuple[str, str, str]]) -> None:
 
 def test_pages_follow_each_other_and_have_the_same_counts() -> None:
     whole = page("?all=true&limit=1000")
-    rows, cursor, counts = [], "", []
+    rows: list[Any] = []
+    counts: list[Any] = []
+    cursor: str | None = ""
     while cursor is not None:
         part = page(f"?all=true&limit=7{f'&cursor={cursor}' if cursor else ''}")
         rows += part["items"]

@@ -1,7 +1,7 @@
 """What transactions are used for: the topics that carry them, and the timeouts of their ids.
 
-A topic counts as soon as a span of it is open, a leader holds a transaction open on it, or a coordinator
-or the transaction log lists it; a timeout is seen while a transaction is open, and where that log is read.
+A topic counts as soon as a span of it is open, a leader holds a transaction open on it, or a coordinator or
+the transaction log lists it; a timeout is seen while a transaction is open, and where that log is read.
 Between transactions none of this can be seen, so that it is carried from round to round. A topic that was
 created again under the same name begins anew.
 """

@@ -27,8 +27,7 @@ from rules.remembering import view_of_round
 from rules.view import View
 from service.api.posture.listing import Selection, count_checks, list_rows
 from service.runtime.clock import monotonic
-from tests.config_factories import BROKER_SETTINGS, TOPIC_SETTINGS
-from tests.factories import broker, partitions, snapshot
+from tests.factories import BROKER_SETTINGS, TOPIC_SETTINGS, broker, partitions, snapshot
 from tests.unit.collectors.scripted_pool import ScriptedPool
 from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, part
 

@@ -18,9 +18,12 @@ from rules.posture.line import PostureLine
 from rules.remembering import view_of_round
 from rules.time_lag.lags import TimeLags
 from rules.verdict import Verdict
-from tests.config_factories import BROKER_SETTINGS, TOPIC_SETTINGS, config, feature_levels
 from tests.factories import (
+    BROKER_SETTINGS,
+    TOPIC_SETTINGS,
     broker,
+    config,
+    feature_levels,
     partitions,
     snapshot,
 )

@@ -14,8 +14,7 @@ from rules.posture.all_checks import CHECKS, judge_posture
 from rules.posture.line import PostureScope
 from rules.remembering import view_of_round
 from rules.verdict import Severity, Verdict
-from tests.config_factories import config
-from tests.factories import transaction, transactions
+from tests.factories import config, transaction, transactions
 from tests.unit.rules.posture.given import DENIED, LATE, Topic, Values, cluster, lines_of, said
 
 OK_ALL = {"1": "OK", "2": "OK", "3": "OK"}

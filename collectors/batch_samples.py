@@ -37,14 +37,13 @@ from rules.facts.matching import matching_rows
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 
-ROUND_BYTES: Final = (
-    960 * 1024
-)  # of records in all answers of a round; the rest of a megabyte is framing
+# Bytes of records in all answers of a round: a mebibyte without the framing.
+ROUND_BYTES: Final = 960 * 1024
 PARTITION_BYTES: Final = 20 * 1024  # more than the 16 KiB of a Java producer's batch by default
-NEWEST: Final = (
-    64  # offsets before the end: a sample is of now, not of what was written since the last one
-)
+# Offsets before the end: a sample is of now, and not of all that was written since the last one.
+NEWEST: Final = 64
 MAX_PARTITIONS: Final = 120  # in a round, over all brokers
+MAX_DUE: Final = 4000  # partitions among which a round chooses, those that waited longest
 DENIED_FOR: Final = 30  # rounds, after which a topic without READ is tried again
 _DENIED: Final = 29  # TOPIC_AUTHORIZATION_FAILED
 _UNKNOWN: Final = -1  # bytes of a batch
@@ -69,10 +68,10 @@ class _Progress:
     def on_to(self, partitions: Partitions) -> _Progress:
         """Return the progress by other rows; a partition that is new is sampled from its beginning."""
         rows = matching_rows(partitions, self.partitions, needs_id=False)
-        known = np.flatnonzero(rows >= 0)
+        same = np.flatnonzero(rows >= 0)
         newer = _Progress.first(partitions, np.zeros(len(partitions), np.int64))
         for name in ("sampled_to", "turn", "largest", "is_large"):
-            getattr(newer, name)[known] = getattr(self, name)[rows[known]]
+            getattr(newer, name)[same] = getattr(self, name)[rows[same]]
         return newer
 
 
@@ -92,9 +91,8 @@ class BatchSampler:
     _progress: _Progress | None = None
     _round: int = 0
     _was_alone: bool = False  # the last round queried one broker with all of its bytes
-    _denied: dict[str, int] = field(
-        default_factory=dict
-    )  # topic -> the round in which it was tried
+    # Topic without READ -> the round in which it was tried last.
+    _denied: dict[str, int] = field(default_factory=dict)
 
     def collect(self, session: Session, partitions: Partitions, offsets: Offsets) -> BatchSamples:
         """Return what this round samples; the first one only notes where the logs end."""
@@ -144,7 +142,7 @@ class BatchSampler:
         grew &= self._mark_sampled(partitions)[partitions.index.topic_of_row]
         rows = np.flatnonzero(grew)
         due: Int64s = rows[np.argsort(progress.turn[rows], kind="stable")].astype(np.int64)
-        return due
+        return due[:MAX_DUE]
 
     def _mark_sampled(self, partitions: Partitions) -> Bools:
         """Mark the topics that are sampled: none without READ, of the internal ones that of commits."""

@@ -70,7 +70,7 @@ class BatchSamples:
     partitions: tuple[PartitionSample, ...] = ()
     commits: tuple[CommitSample, ...] = ()  # ascending by offset within a group
     denied_topics: tuple[str, ...] = ()  # without READ, as far as they were tried
-    waiting: int = 0  # partitions whose log grew, and that have their turn in a later round
+    waiting: int = 0  # partitions whose log grew, and that have their turn later: at least so many
     sampled_bytes: int = 0  # of records in the answers
     requests: int = 0
 

@@ -66,7 +66,7 @@ class Cluster:
 
     def respond(self, _: Broker, api: Api, request: Any) -> bytes:
         assert api is FETCH
-        left, is_first, told = int(request.max_bytes), True, []
+        left, is_first, topics = int(request.max_bytes), True, []
         self.served.append([])
         for topic in request.topics:
             answers = []
@@ -80,9 +80,9 @@ class Cluster:
                 left = max(left - len(records), 0)
                 answers.append(self.answer_of(one, error, records))
             kind = part(FETCH, 12, "FetchableTopicResponse")
-            told.append(kind(topic=topic.topic, partitions=tuple(answers)))
+            topics.append(kind(topic=topic.topic, partitions=tuple(answers)))
         return answer(
-            FETCH, 12, throttle_time=NO_THROTTLE, error_code=ErrorCode(0), responses=tuple(told)
+            FETCH, 12, throttle_time=NO_THROTTLE, error_code=ErrorCode(0), responses=tuple(topics)
         )
 
     def row(self, topic: str, partition: int) -> int:

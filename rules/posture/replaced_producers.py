@@ -1,7 +1,7 @@
 """Finds where a new producer id continues what another one stopped writing, without a transactional id.
 
 Headers do not name the application: what is proven is that one id stopped and another one began. A rolling
-deployment, or a client that got another id, looks the same, and has the same consequence; instances that are added,
+deployment, or a client that got another id, leaves the same traces, and has the same consequence; instances that are added,
 another application that begins minutes later and a producer that only pauses are not meant.
 """
 
@@ -41,14 +41,14 @@ def find_replacements(memory: WriterMemory, now_us: int) -> list[Replacement]:
     """Return what is proven: each former producer with its first successor, each successor once."""
     crowded = [each for each in memory.partitions.values() if len(each.writers) > 1]
     spans = _spans(memory) if crowded else {}
-    found = [pair for partition in crowded for pair in _of_partition(partition, spans, now_us)]
-    return sorted(found, key=lambda pair: (pair.partition.name, pair.successor.first_offset))
+    pairs = [pair for partition in crowded for pair in _of_partition(partition, spans, now_us)]
+    return sorted(pairs, key=lambda pair: (pair.partition.name, pair.successor.first_offset))
 
 
 def _of_partition(partition: WrittenPartition, spans: _Spans, now_us: int) -> Iterator[Replacement]:
-    known = [writer for writer in partition.writers if writer.producer_id is not None]
-    stopped = [writer for writer in known if _has_stopped(partition, writer, spans, now_us)]
-    begun = [writer for writer in known if _has_begun(writer, spans)]
+    idempotent = [writer for writer in partition.writers if writer.producer_id is not None]
+    stopped = [writer for writer in idempotent if _has_stopped(partition, writer, spans, now_us)]
+    begun = [writer for writer in idempotent if _has_begun(writer, spans)]
     taken: set[int] = set()
     for former in sorted(stopped, key=lambda writer: writer.last_offset):
         successor = _successor(former, begun, taken)

@@ -138,12 +138,12 @@ def test_a_full_memory() -> None:
     memory = advance_writers(seen, 3 * SECOND_US, memory)
     advanced = monotonic()
     find_replacements(memory, 100 * SECOND_US)
-    found = monotonic()
+    judged = monotonic()
     arrays: Arrays = {}
     put_clients(arrays, ClientMemory(writers=memory))
     stored = monotonic()
     print(
         f"\n{MOST_PARTITIONS:,} partitions with 3 producers each: advance {(advanced - begin) * 1000:.1f} ms, "
-        f"judge {(found - advanced) * 1000:.1f} ms, store {(stored - found) * 1000:.1f} ms, "
+        f"judge {(judged - advanced) * 1000:.1f} ms, store {(stored - judged) * 1000:.1f} ms, "
         f"{sum(array.nbytes for array in arrays.values()) / 1e6:.1f} MB before compression"
     )

@@ -171,12 +171,12 @@ def test_without_read_nothing_is_sampled_and_the_checks_name_the_permission(
     ground.produce(topic, **{"enable.idempotence": "false"})
     admin = SandboxAdmin(ground.servers)
     user = admin.create_user("sample-blind", "sample-blind-sandbox-only")
-    given = [
+    granted = [
         Permission(user=user.name, operation="describe", resource=resource, name="*")
         for resource in ("cluster", "topic")
     ]
-    admin.grant(given)
-    ground.undo.callback(admin.revoke, given)
+    admin.grant(granted)
+    ground.undo.callback(admin.revoke, granted)
     reader = make_reader(
         bootstrap_servers=servers,
         security_protocol="SASL_PLAINTEXT",

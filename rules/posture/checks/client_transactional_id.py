@@ -16,7 +16,7 @@ How to set it:
 
 What it does not say:
     Whether both producer ids are one application: batches do not name it. A client that got a new producer id without a restart
-    looks the same, and has the same consequence. Where the first batch of the new producer id was not sampled, which is
+    leaves the same traces, and has the same consequence. Where the first batch of the new producer id was not sampled, which is
     likely on a busy partition, nothing is named. Instances that are added, producers that pause, and applications that
     begin later are not meant. Sampling needs READ on the topic, and a running service.
 """
@@ -86,8 +86,8 @@ def judge(subject: PostureSubject) -> PostureJudgement:
     return judge_evidence(CHECK, subject, CLIENT, lines, denied_topics(subject))
 
 
-def _line(found: Replacement) -> PostureLine:
-    name, former, successor = found.partition.name, found.former, found.successor
+def _line(pair: Replacement) -> PostureLine:
+    name, former, successor = pair.partition.name, pair.former, pair.successor
     return named_line(
         CHECK,
         f"producer {successor.producer_id} on {name}",

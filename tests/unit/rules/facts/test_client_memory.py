@@ -35,8 +35,8 @@ def after(snapshots: list[Snapshot], memory: Memory | None = None) -> Memory:
 
 
 def replacements(memory: Memory) -> list[tuple[int | None, int | None]]:
-    found = find_replacements(memory.clients.writers, memory.taken_us)
-    return [(each.former.producer_id, each.successor.producer_id) for each in found]
+    pairs = find_replacements(memory.clients.writers, memory.taken_us)
+    return [(each.former.producer_id, each.successor.producer_id) for each in pairs]
 
 
 @pytest.mark.parametrize("restart", range(1, len(SAMPLES)))

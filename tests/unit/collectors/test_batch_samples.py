@@ -172,7 +172,7 @@ def test_a_batch_that_fits_into_a_share_comes_first_when_it_waited_longest() -> 
 
 def test_without_read_there_is_one_gap_and_the_topic_is_left_alone_for_a_while() -> None:
     cluster = Cluster([[], [], []], [1, 1, 1], {"orders": 2, "secret": 1}, {"secret"})
-    cluster.round()
+    sampled = cluster.round()
     served = []
     for _ in range(DENIED_FOR):
         for row in range(3):

@@ -242,7 +242,7 @@ class MissingBatches:
 
 
 def proven_high_watermark(
-    known: Iterable[int | None], batches: Iterable[MissingBatch]
+    bounds: Iterable[int | None], batches: Iterable[MissingBatch]
 ) -> int | None:
     """Return the highest lower bound of the old high watermark.
 
@@ -252,7 +252,7 @@ def proven_high_watermark(
     ends = [
         missing.batch.last_offset + 1 for missing in batches if missing.outcome is Outcome.COMMITTED
     ]
-    return max([offset for offset in known if offset is not None] + ends, default=None)
+    return max([offset for offset in bounds if offset is not None] + ends, default=None)
 
 
 def _outcome(marker: LogBatch) -> Outcome | None:

@@ -17,9 +17,27 @@ from rules.facts.log_files import LOG_APPEND_TIME_BIT
 from rules.log_files.missing import Fate, MissingBatch
 from service.observe.log_diff.comparing import missing_records
 from service.views.log_diff.compared import Comparison, MissingRecord, Tally, Written
+from service.views.log_diff.document import Shown
 
 UTF_8: Final = "utf-8"
 BASE_64: Final = "base64"
+
+
+def write(
+    comparison: Comparison,
+    records: IO[str] | None,
+    segment: IO[bytes] | None,
+    fates: Collection[Fate],
+) -> Shown:
+    """Write a comparison's records and batches to the files that are wanted."""
+    written = None
+    if records is not None or comparison.matches is not None:
+        written = write_records(comparison, records, fates)
+    return Shown(
+        comparison=comparison,
+        records=written if records is not None else None,
+        segment=None if segment is None else write_segment(comparison, segment),
+    )
 
 
 def write_records(comparison: Comparison, file: IO[str] | None, fates: Collection[Fate]) -> Written:

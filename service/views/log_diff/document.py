@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from rules.log_files.histories import SENTENCES
@@ -32,7 +32,13 @@ class Result:
     records_file: str | None = None
     segment_file: str | None = None
     fates: Sequence[Fate] = ()  # of the records in the file
-    problems: Sequence[str] = field(default=())
+
+    @property
+    def problems(self) -> list[str]:
+        """What of the copies' small files cannot be read."""
+        return [
+            str(problem) for each in self.shown for problem in each.comparison.copy.log.problems
+        ]
 
     @property
     def may_be_lost(self) -> bool:
@@ -53,7 +59,7 @@ class Result:
             "records_file": self.records_file,
             "written_fates": [str(fate) for fate in self.fates] if self.records_file else [],
             "segment_file": self.segment_file,
-            "problems": list(self.problems),
+            "problems": self.problems,
         }
 
 

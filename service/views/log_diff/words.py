@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 from collectors.naming import counted
 from rules.log_files.missing import OPEN_FATES, Fate
@@ -87,3 +87,45 @@ def next_steps(comparison: Comparison, *, is_written: bool) -> Iterator[str]:
             "With the owner of the data, produce the records of the file again, each once, to the same partition: "
             "docs/log-files.md has a program for it. What was left out is a person's decision: --include."
         )
+
+
+def range_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """Return the rows of the table of fates."""
+    return [
+        {
+            "fate": str(each.fate),
+            "records": each.records,
+            "offsets": f"{each.from_offset} to {each.to_offset - 1}",
+            "meaning": MEANINGS[each.fate],
+        }
+        for each in comparison.tally.ranges
+    ]
+
+
+def new_log(comparison: Comparison) -> str | None:
+    """Return where the new log is and what it has; None if there is none."""
+    if not comparison.where_new:
+        return None
+    new = comparison.new
+    epoch = "none" if new.latest_epoch is None else new.latest_epoch
+    return f"{comparison.where_new}, leader epoch {epoch}, offsets {new.log_start} to before {new.log_end}"
+
+
+def committed_part(comparison: Comparison) -> str:
+    """Return what is proven to be committed."""
+    offset = comparison.high_watermark
+    return "not known" if offset is None else f"at least what lies before offset {offset}"
+
+
+def missing_part(comparison: Comparison) -> str:
+    """Return how much of the copy the new log lacks."""
+    missing = comparison.missing
+    if missing is None:
+        return ""
+    records = sum(comparison.tally.counts.values())
+    offsets = max(missing.end - missing.divergence, 0)
+    return (
+        f"{counted(offsets, 'offset')}, {missing.divergence} to {missing.end - 1}: "
+        f"{counted(records, 'record')} in {len(missing.batches):,} batches, "
+        f"{missing.control_batches:,} control batches"
+    )

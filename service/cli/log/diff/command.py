@@ -21,7 +21,6 @@ from service.cli.terminal.output import OutputError
 
 if TYPE_CHECKING:
     from service.observe.log_diff.sources import Find
-    from service.views.log_diff.compared import Comparison
     from service.views.log_diff.document import Result, Shown
 
 INCLUDABLE: Final = tuple(str(fate) for fate in Fate if fate not in (Fate.LOST, Fate.NOT_READABLE))
@@ -89,6 +88,7 @@ def command(old: Path, new: Path | None, **options: Any) -> int:
     from service.cli.log.diff.choosing import find_copies  # noqa: PLC0415 - keeps `--help` fast
     from service.cli.log.diff.tables import parts  # noqa: PLC0415 - same
     from service.observe.log_diff.comparing import compare_all  # noqa: PLC0415 - same
+    from service.observe.log_diff.writing import write  # noqa: PLC0415 - same
 
     copies = find_copies(old, _name(options["partition"]), is_renamed=True)
     if options["segment"] is not None and len(copies) > 1:
@@ -102,7 +102,7 @@ def command(old: Path, new: Path | None, **options: Any) -> int:
         comparisons = compare_all(
             copies, find, high_watermark=options["high_watermark"], by_content=by_content
         )
-        shown = [_write(each, records, segment, _fates(options)) for each in comparisons]
+        shown = [write(each, records, segment, _fates(options)) for each in comparisons]
     result = _result(shown, options)
     print_answer(result.document(), parts(result), options)
     if result.may_be_lost:
@@ -171,34 +171,13 @@ def _new_file(path: Path, mode: str) -> Iterator[IO[Any]]:
         raise OutputError(f"{path}: {(exc.strerror or str(exc)).lower()}") from exc
 
 
-def _write(
-    comparison: Comparison,
-    records: IO[str] | None,
-    segment: IO[bytes] | None,
-    fates: Sequence[Fate],
-) -> Shown:
-    from service.observe.log_diff.writing import write_records, write_segment  # noqa: PLC0415 - same
-    from service.views.log_diff.document import Shown  # noqa: PLC0415 - keeps `--help` fast
-
-    written = None
-    if records is not None or comparison.matches is not None:
-        written = write_records(comparison, records, fates)
-    return Shown(
-        comparison=comparison,
-        records=written if records is not None else None,
-        segment=None if segment is None else write_segment(comparison, segment),
-    )
-
-
 def _result(shown: Sequence[Shown], options: dict[str, Any]) -> Result:
     from service.views.log_diff.document import Result  # noqa: PLC0415 - keeps `--help` fast
 
     records, segment = options["records"], options["segment"]
-    problems = [str(problem) for each in shown for problem in each.comparison.copy.log.problems]
     return Result(
         shown=shown,
         records_file=None if records is None else str(records),
         segment_file=None if segment is None else str(segment),
         fates=_fates(options),
-        problems=problems,
     )

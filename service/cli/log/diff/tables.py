@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from collectors.naming import counted
 from rules.log_files.histories import SENTENCES
 from rules.log_files.missing import Fate
 from rules.verdict import Verdict
 from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short
-from service.views.log_diff.compared import Comparison
 from service.views.log_diff.document import Result, Shown, transaction_rows
-from service.views.log_diff.words import MEANINGS, limits, next_steps
+from service.views.log_diff.words import (
+    MEANINGS,
+    committed_part,
+    limits,
+    missing_part,
+    new_log,
+    next_steps,
+    range_rows,
+)
 
 
 def parts(result: Result) -> Iterator[Part]:
@@ -56,14 +63,14 @@ def _parts(shown: Shown) -> Iterator[Part]:
     yield Facts(
         [
             ("copy", f"{copy.log.folder}, offsets {copy.log_start} to before {copy.log_end}"),
-            ("new log", _new_log(comparison)),
+            ("new log", new_log(comparison)),
             ("parts at", comparison.parting.offset),
-            ("committed", _committed(comparison)),
-            ("missing", None if missing is None else _missing(comparison)),
+            ("committed", committed_part(comparison)),
+            ("missing", None if missing is None else missing_part(comparison)),
         ]
     )
     if comparison.tally.counts:
-        yield Table(columns=_RANGES, rows=_range_rows(comparison))
+        yield Table(columns=_RANGES, rows=range_rows(comparison))
     transactions = transaction_rows(comparison)
     if transactions:
         yield Table(columns=_TRANSACTIONS, rows=transactions)
@@ -97,41 +104,3 @@ _TRANSACTIONS: Final = (
     short("RECORDS", "records"),
     short("END MARKER", _marker),
 )
-
-
-def _range_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    return [
-        {
-            "fate": str(each.fate),
-            "records": each.records,
-            "offsets": f"{each.from_offset} to {each.to_offset - 1}",
-            "meaning": MEANINGS[each.fate],
-        }
-        for each in comparison.tally.ranges
-    ]
-
-
-def _new_log(comparison: Comparison) -> str | None:
-    if not comparison.where_new:
-        return None
-    new = comparison.new
-    epoch = "none" if new.latest_epoch is None else new.latest_epoch
-    return f"{comparison.where_new}, leader epoch {epoch}, offsets {new.log_start} to before {new.log_end}"
-
-
-def _committed(comparison: Comparison) -> str:
-    offset = comparison.high_watermark
-    return "not known" if offset is None else f"at least what lies before offset {offset}"
-
-
-def _missing(comparison: Comparison) -> str:
-    missing = comparison.missing
-    if missing is None:
-        return ""
-    records = sum(comparison.tally.counts.values())
-    offsets = max(missing.end - missing.divergence, 0)
-    return (
-        f"{counted(offsets, 'offset')}, {missing.divergence} to {missing.end - 1}: "
-        f"{counted(records, 'record')} in {len(missing.batches):,} batches, "
-        f"{missing.control_batches:,} control batches"
-    )

@@ -20,6 +20,7 @@ from service.cli.terminal.formats import output_option
 from service.cli.terminal.output import OutputError
 
 if TYPE_CHECKING:
+    from service.observe.log_diff.choosing import Copies
     from service.observe.log_diff.sources import Find
     from service.views.log_diff.document import Result, Shown
 
@@ -85,12 +86,11 @@ def command(old: Path, new: Path | None, **options: Any) -> int:
       tidemark log diff /safe/orders-3 --bootstrap-servers broker-1:9092 --records orders-3.jsonl
       tidemark log diff /safe/orders-3 /data/kafka/orders-3 --segment orders-3.log -o json
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
-    from service.cli.log.diff.choosing import find_copies  # noqa: PLC0415 - keeps `--help` fast
-    from service.cli.log.diff.tables import parts  # noqa: PLC0415 - same
+    from service.cli.log.diff.tables import parts  # noqa: PLC0415 - keeps `--help` fast
     from service.observe.log_diff.comparing import compare_all  # noqa: PLC0415 - same
     from service.observe.log_diff.writing import write  # noqa: PLC0415 - same
 
-    copies = find_copies(old, _name(options["partition"]), is_renamed=True)
+    copies = _copies(old, _name(options["partition"]), is_renamed=True)
     if options["segment"] is not None and len(copies) > 1:
         raise click.UsageError(
             "--segment takes the batches of one partition: name it with --partition."
@@ -119,20 +119,27 @@ def _name(text: str | None) -> TopicPartition | None:
     return TopicPartition(match[1], int(match[2]))
 
 
+def _copies(path: Path, name: TopicPartition | None, *, is_renamed: bool = False) -> Copies:
+    from service.observe.log_diff.choosing import find_copies  # noqa: PLC0415 - keeps `--help` fast
+
+    try:
+        return find_copies(path, name, is_renamed=is_renamed)
+    except ValueError as exc:
+        raise click.BadParameter(str(exc)) from exc
+
+
 def _fates(options: dict[str, Any]) -> tuple[Fate, ...]:
     return Fate.LOST, *map(Fate, options["include"])
 
 
 @contextlib.contextmanager
-def _finder(copies: Any, new: Path | None, options: dict[str, Any]) -> Iterator[Find]:
+def _finder(copies: Copies, new: Path | None, options: dict[str, Any]) -> Iterator[Find]:
     """Yield what finds the new log of a partition."""
     from service.observe.log_diff.sources import at_leaders, in_folder  # noqa: PLC0415 - keeps `--help` fast
 
     if new is not None:
-        from service.cli.log.diff.choosing import find_copies  # noqa: PLC0415 - same
-
         only = next(iter(copies)) if len(copies) == 1 else None
-        yield in_folder(find_copies(new, only))
+        yield in_folder(_copies(new, only))
         return
     from service.app.cluster import leader_session  # noqa: PLC0415 - keeps `--help` fast
     from service.settings import read_settings  # noqa: PLC0415 - same

@@ -17,7 +17,7 @@ from rules.facts.log_files import BatchBlock, FileProblem, LogBatch, ProblemKind
 from rules.facts.log_folders import PartitionLog, SegmentFile
 from rules.facts.log_states import EpochStart
 
-# What the end of a log looks like that is being written, or was when its broker died.
+# How a log ends that is being written, or was when its broker died.
 OPEN_ENDS: Final = frozenset({ProblemKind.TRUNCATED, ProblemKind.ZEROS})
 
 

@@ -1,6 +1,6 @@
 """Reads `<base offset>.txnindex`: the transactions that were aborted in a segment.
 
-The other indexes (`.index`, `.timeindex`) only say where to look in a segment, which is read as a whole.
+The other indexes (`.index`, `.timeindex`) only give positions in a segment, which is read as a whole.
 Source: TransactionIndex and AbortedTxn of the broker (version 0).
 """
 

@@ -11,7 +11,12 @@ from rules.exceptions.incidents import Incident, incidents_of
 from rules.exceptions.judging import decisive
 from rules.exceptions.repeats import Repeats
 from rules.exceptions.timeline import Timeline, timelines
-from rules.facts.application_log import ApplicationError, ApplicationEvent, TransactionLogged
+from rules.facts.application_log import (
+    ApplicationError,
+    ApplicationEvent,
+    Names,
+    TransactionLogged,
+)
 
 MOST_STATES: Final = 20_000  # lines of the transaction log
 
@@ -69,13 +74,14 @@ class Subjects:
         return bool(self.partitions or self.transactional_ids or self.groups)
 
 
-def subjects_of(collected: Collected) -> Subjects:
-    """Return the names of incidents and of logged states."""
+def subjects_of(collected: Collected, others: Iterable[Names] = ()) -> Subjects:
+    """Return the names of incidents, of logged states, and others of the same text."""
     every = [
         names
         for incident in collected.incidents
         for names in (incident.names, *(problem.names for problem in incident.problems))
     ]
+    every += others
     places = [
         (names.topic, names.partition)
         for names in every

@@ -51,7 +51,8 @@ def command(files: tuple[str, ...], **options: Any) -> int:
 
     Takes anything: stack traces of Java, lines of librdkafka, Python's KafkaError, logs of
     applications, brokers and controllers, JSON around them, lines of Kafka's formatter of the
-    transaction log. Errors that belong together are one incident, the cause first. For each it
+    transaction log, what Kafka's own tools print (topics, consumer groups, transactions, dumped
+    logs), out of a ticket as well. Errors that belong together are one incident, the cause first. For each it
     says whether records may be lost or duplicated, and when; what the producer or consumer can still
     do; what to do, what to check, what to type next.
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from rules.errors import TidemarkError
 from rules.exceptions.collected import Subjects, subjects_of
+from rules.facts.application_log import Names
 from service.cli.options.kafka_options import asks_brokers, open_reader
 from service.cli.server.report import Api, blind_spots, read_gaps
 from service.cli.server.server_options import client_of
@@ -33,7 +34,7 @@ ONLY_OPEN: Final = "of transactional ids it lists open transactions alone"
 
 def ask(text: Text, options: Mapping[str, Any]) -> Answers:
     """Query those that options name about the names in a text; what fails is an error among the answers."""
-    answers, subjects = Answers(), subjects_of(text.collected)
+    answers, subjects = Answers(), subjects_of(text.collected, _names_of_tools(text))
     queries: list[Callable[[], None]] = []
     if text.brokers is not None:
         brokers = text.brokers
@@ -51,6 +52,17 @@ def ask(text: Text, options: Mapping[str, Any]) -> Answers:
             answers.errors.append(str(error))
     answers.errors = list(dict.fromkeys(answers.errors))
     return answers
+
+
+def _names_of_tools(text: Text) -> Iterator[Names]:
+    """Yield the names in outputs of Kafka's tools that are not in order."""
+    for row in text.tools:
+        if row["verdict"] != "OK":
+            for item in row["items"]:
+                yield Names(**{name: item[name] for name in NAMES})
+
+
+NAMES: Final = ("topic", "partition", "group", "transactional_id")
 
 
 def _ask_about_sequences(brokers: Reading, options: Mapping[str, Any], answers: Answers) -> None:

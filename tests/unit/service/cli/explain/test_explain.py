@@ -266,3 +266,24 @@ def test_a_line_of_a_tool_that_was_cut_is_said(
     lines = lines_of("4.1.1-topics-broker-down")
     assert explain(monkeypatch, "\n".join([*lines[:3], lines[3][:60]])) == ExitCode.INCOMPLETE
     assert "1 line of Kafka's tools cut off" in capsys.readouterr().err
+
+
+def test_names_in_outputs_of_tools_are_queried(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Those that are not in order: an output of a whole cluster has thousands of others."""
+    queried: list[Subjects] = []
+
+    def ask_brokers(_options: object, subjects: Subjects, _answers: object) -> None:
+        queried.append(subjects)
+
+    monkeypatch.setattr(queries, "_ask_brokers", ask_brokers)
+    text = "\n".join(
+        line for name in ("tx-list", "groups-describe") for line in lines_of(f"4.1.1-{name}")
+    )
+    assert explain(monkeypatch, text, "--bootstrap-servers", "127.0.0.1:1") == ExitCode.OK
+    (subjects,) = queried
+    assert subjects.transactional_ids == ("open-transaction-8864a51f",)
+    assert ("orders", 1) in subjects.partitions
+    assert "orders-fast" not in subjects.groups
+    capsys.readouterr()

@@ -16,6 +16,7 @@ from service.api.clusters.groups import Commit, Group, GroupDetail
 from service.api.clusters.partitions import Partition
 from service.api.core.models import Stamped, VerdictWord
 from service.api.losses.models import LossClass, LossIncident
+from service.schemas.client_configs import ClientConfigs
 from service.schemas.explained import (
     ExplainedIncident,
     ExplainedLine,
@@ -160,7 +161,8 @@ FROM_CLUSTER: Final[Mapping[str, Form]] = {
     "groups show": _GROUP,
     "lag": _GROUPS | _GROUP,
     "log diff": LogDiff,
-    "posture": compose("Posture", Source, checks=list[PostureCheckRow], lines=list[PostureRow]),
+    "posture": compose("Posture", Source, checks=list[PostureCheckRow], lines=list[PostureRow])
+    | ClientConfigs,
     "loss check": compose(
         "LossCheck",
         cluster=str,

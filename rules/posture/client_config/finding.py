@@ -12,7 +12,9 @@ from rules.posture.line import PostureCheck, PostureLine, PostureScope
 from rules.verdict import Verdict
 
 Release = tuple[int, int, int]
-NEWEST: Final[Release] = (4, 4, 0)
+# Of 3.0 and 3.1 the first releases differ from the later ones: a release without its last number is a later one.
+LATER: Final = 99
+NEWEST: Final[Release] = (4, 4, LATER)
 IDEMPOTENT_BY_DEFAULT: Final[Release] = (3, 0, 0)
 IN_FLIGHT_REFUSED: Final[Release] = (4, 0, 0)
 # KAFKA-13598: idempotence stayed off although its default had become true.

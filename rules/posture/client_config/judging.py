@@ -21,7 +21,7 @@ from rules.posture.client_config.clients import (
     with_transactions,
 )
 from rules.posture.client_config.consumer import judge_consumer
-from rules.posture.client_config.finding import NEWEST, ConfigLine, Judging, Release, unite
+from rules.posture.client_config.finding import LATER, NEWEST, ConfigLine, Judging, Release, unite
 from rules.posture.client_config.frameworks import is_exactly_once, judge_connect, judge_streams
 from rules.posture.client_config.java_producer import judge_java_producer
 from rules.posture.client_config.librdkafka_producer import judge_librdkafka_producer
@@ -188,7 +188,7 @@ def _not_known(source: str, name: str, setting: ClientProperty) -> str:
 
 def _assumptions(clients: Sequence[Client], release: Release | None, *, is_meant: bool) -> Iterator[str]:  # fmt: skip
     if any(client.library is not Library.LIBRDKAFKA for client in clients):
-        shown = "4.4" if release is None else ".".join(map(str, release))
+        shown = ".".join(str(part) for part in release or NEWEST if part != LATER)
         hint = " (--client-release names another)" if release is None else ""
         yield f"Java clients are taken for release {shown}{hint}: before 3.0 the defaults were acks=1 and no idempotence, and 3.0.0 and 3.1.0 left it off"
     if any(client.library is None for client in clients):

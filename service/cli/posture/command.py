@@ -20,6 +20,17 @@ from service.cli.terminal.parts import Row
 @click.option("--topic", metavar="NAME", help="Only this topic; * matches any text.")
 @click.option("--check", metavar="CHECK", help="Only this check; * matches any text.")
 @click.option("--all", "every", is_flag=True, help="Show what is right as well.")
+@click.option(
+    "--client-config", type=click.Path(), multiple=True, metavar="FILE",
+    help="Judge a client's file of settings instead; once for each file, - for the input.",
+)  # fmt: skip
+@click.option(
+    "--client", type=click.Choice(("java", "librdkafka")),
+    help="Library that the files are for, where no setting says so.",
+)  # fmt: skip
+@click.option(
+    "--client-release", metavar="RELEASE", help="Release of a Java client, as 2.8.  [default: 4.4]"
+)
 @source_options
 def command(**options: Any) -> int:
     """Check the settings on which exactly-once depends, and say how to set what is wrong.
@@ -29,6 +40,7 @@ def command(**options: Any) -> int:
       tidemark posture
       tidemark posture --topic 'orders*' --all
       tidemark posture --check topic_min_insync_replicas
+      tidemark posture --client-config producer.properties --client-config consumer.properties
       tidemark posture --bootstrap-servers broker-1:9092 -o json | jq '.lines[] | {name, setting, fix}'
 
     \b
@@ -39,8 +51,15 @@ def command(**options: Any) -> int:
     A single reading of a cluster knows no lag in seconds, and of transactions only those that are open; a
     running Tidemark has seen more. docs/posture.md has a page for each check.
 
+    With --client-config nothing is queried: what a client silently makes of its settings, and what it refuses,
+    is judged from its file alone (docs/posture-client-config.md).
+
     Exits with 16 if a setting is wrong, with 1 if one could not be read, with 6 if nothing has such a name.
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
+    if options["client_config"]:
+        return _judge_files(options)
+    if options["client"] is not None or options["client_release"] is not None:
+        raise click.UsageError("--client and --client-release are for --client-config")
     from service.cli.posture.tables import render  # noqa: PLC0415 - keeps `--help` fast
 
     document = fetch(options)
@@ -49,6 +68,19 @@ def command(**options: Any) -> int:
         click.echo("tidemark: no line matches the filters", err=True)
         return ExitCode.NOTHING_MATCHED
     return exit_code(document)
+
+
+def _judge_files(options: Mapping[str, Any]) -> int:
+    """Judge files of clients' settings, for which no option of a cluster has a meaning.
+
+    Raises:
+        UsageError: there is one.
+    """
+    if is_direct(options) or any(options[name] is not None for name in ("topic", "check")):
+        raise click.UsageError("--client-config excludes options about a cluster")
+    from service.cli.posture.client_files import report  # noqa: PLC0415 - keeps `--help` fast
+
+    return report(options)
 
 
 def fetch(options: Mapping[str, Any]) -> Row:

@@ -101,6 +101,8 @@ def lay_out(workspace: Path, *, log: str, values: Mapping[str, str]) -> None:
         "run/secrets/url": values["url"],
         "home/tidemark.password": values["password"],
         "cwd/app.log": APPLICATION,
+        "cwd/producer.properties": "acks=all\nkey.serializer=com.example.OrderSerializer\n",
+        "cwd/consumer.properties": "group.id=billing\nisolation.level=read_committed\nenable.auto.commit=false\n",
         **dict.fromkeys(LOGS, log),
         **dict.fromkeys(TOKENS, token),
     }

@@ -7,7 +7,9 @@ lines are those of the tool's rows, and nothing is lost for the reader of logs.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Final
 
 from collectors.application_log.transaction_lines import MARKS as STATES
@@ -18,13 +20,14 @@ from collectors.tool_output.logged_states import LoggedStates, states_of_record
 from collectors.tool_output.pasting import is_fence, unquote
 from collectors.tool_output.topic_lines import is_cut as is_cut_short
 from rules.facts.application_log import TransactionLogged
-from rules.facts.tool_output import DumpedBatch, DumpedRecord, TableHead, ToolFact
+from rules.facts.tool_output import CommandLine, DumpedBatch, DumpedRecord, TableHead, ToolFact
 
 MOST_BYTES: Final = (
     64_000  # of one line that are read; documents of the transaction log come on one line
 )
 MOST_FACTS: Final = 200_000
 MOST_HELD: Final = 400  # lines below a record that may belong to its value
+LEAST_WIDTH: Final = 50  # characters of a command that was wrapped
 MOST_PARTS: Final = 6  # lines that one row may have become
 
 # What begins an output; one of these, or nothing of it is read.
@@ -51,6 +54,14 @@ class _Table:
     raw: list[bytes] = field(default_factory=list)  # the parts of a row that is not whole yet
     parts: list[str] = field(default_factory=list)
     row: ToolFact | None = None  # without its last cell
+    has_rows: bool = False
+
+
+def _joined(parts: list[str]) -> Iterator[str]:
+    """Yield the lines that parts may have been, broken between cells or within them."""
+    first, *rest = parts
+    for glues in product((" ", ""), repeat=len(rest)):
+        yield first + "".join(glue + part for glue, part in zip(glues, rest, strict=True))
 
 
 class ToolReader:
@@ -63,6 +74,7 @@ class ToolReader:
         self._table: _Table | None = None
         self._states = LoggedStates(source)
         self._held: list[bytes] | None = None  # lines below a record's value
+        self._command: str | None = None  # the line before, which may go on
         self._has_batch = self._has_elr = False
         self.facts: list[ToolFact] = []
         self.not_kept = 0
@@ -189,10 +201,26 @@ class ToolReader:
         command = command_of(text, number)
         if command is not None:
             self._keep(command)
+            self._command = text
+        elif self._command is not None:
+            self._extend_command(text)
         if self._held is not None and len(self._held) < MOST_HELD:
             self._held.append(line)
             return []
         return [*self._release(), line]
+
+    def _extend_command(self, text: str) -> None:
+        """Add the rest of a command that was wrapped, if it names more than its first line."""
+        before, self._command = self._command, None
+        last = self.facts[-1] if self.facts else None
+        if before is None or not isinstance(last, CommandLine) or len(before) < LEAST_WIDTH:
+            return
+        joined = [*_joined([before.removesuffix("\\").strip(), text])]
+        longer = [each for line in joined if (each := command_of(line, last.line)) is not None]
+        best = min(longer, key=lambda each: (each.stray_words, -each.option_count), default=None)
+        if best is not None and best.option_count > last.option_count:
+            self.facts[-1] = replace(best, is_typed=last.is_typed)
+            self._command = joined[longer.index(best)]
 
     def _read_heading(self, text: str, line: bytes, number: int) -> list[bytes]:
         """Read the next part of headings."""
@@ -223,10 +251,13 @@ class ToolReader:
         """Read a row, or a part of one."""
         if table.row is not None and _NAMES.fullmatch(text) is None:
             self._end_row(table)
+        if not table.has_rows and not table.parts and tables.are_more_headings(table.form, table.names, text):  # fmt: skip
+            table.names += tables.names_of(text)
+            return []
         table.line = table.line if table.parts else number
         if self._take_row(table, text):
             return []
-        joined = " ".join([*table.parts, text])
+        joined = "".join([*table.parts, text])  # the fewest cells that they may be
         is_part = tables.is_too_short(table.names, joined) and len(table.parts) < MOST_PARTS
         if is_part and tables.may_be_part(text):
             table.parts.append(text)
@@ -236,12 +267,12 @@ class ToolReader:
 
     def _take_row(self, table: _Table, text: str) -> bool:
         """Take a line as the end of a row, or as a whole one; return whether it is."""
-        for glue in (" ", ""):
-            joined = glue.join([*table.parts, text])
+        for joined in _joined([*table.parts, text]):
             cells = tables.cells_of(table.names, joined)
             fact = None if cells is None else table.form.row(cells, table.line)
             if cells is not None and fact is not None:
                 table.parts, table.raw, table.row = [joined], [], fact
+                table.has_rows = True
                 if tables.is_whole(cells):
                     self._end_row(table)
                 return True

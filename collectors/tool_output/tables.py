@@ -36,6 +36,7 @@ STATES: Final = frozenset({
 })  # fmt: skip
 OPEN: Final = ("Ongoing", "PrepareCommit", "PrepareAbort")
 _PARTITIONS: Final = re.compile(r"[\w.-]+-\d+(?:,[\w.-]+-\d+)*")
+_SENTENCE_END: Final = re.compile(r"[A-Za-z]{2}[.:!?;]$")
 _PART: Final = re.compile(r"[\w./:,@#()\[\]{}\s-]+")
 _COORDINATOR_HEAD: Final = re.compile(r"COORDINATOR \(ID\)")
 _COORDINATOR_CELL: Final = re.compile(r"(?<=[\w\]]):(\d{1,5})\s{1,4}\((\d{1,9})\)")
@@ -79,9 +80,15 @@ def may_go_on(text: str) -> bool:
     )
 
 
+def are_more_headings(form: Form, names: Sequence[str], text: str) -> bool:
+    """Whether a line below headings has only more of them, which not every release prints."""
+    more = names_of(text)
+    return bool(more) and form.others.issuperset(more) and not set(names) & set(more)
+
+
 def may_be_part(text: str) -> bool:
     """Whether a line may be a part of a row that was wrapped: it is no sentence."""
-    return not text.endswith((".", ":", "!", "?", ";")) and _PART.fullmatch(text) is not None
+    return _SENTENCE_END.search(text) is None and _PART.fullmatch(text) is not None
 
 
 def names_of(heading: str) -> list[str]:
@@ -199,6 +206,9 @@ def _group_offset(cells: Cells, line: int) -> GroupOffsetRow | None:
     numbers = ("PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG")
     if any(cells[name] != "-" and not cells[name].lstrip("-").isdecimal() for name in numbers):
         return None
+    committed, end, lag = (_signed(cells[name]) for name in numbers[1:])
+    if None not in (committed, end, lag) and (end or 0) - (committed or 0) != lag:
+        return None  # parts of numbers, wrongly put together
     return GroupOffsetRow(
         line=line,
         group=cells["GROUP"],
@@ -206,7 +216,7 @@ def _group_offset(cells: Cells, line: int) -> GroupOffsetRow | None:
         partition=number(cells["PARTITION"]),
         committed_offset=number(cells["CURRENT-OFFSET"]),
         log_end_offset=number(cells["LOG-END-OFFSET"]),
-        lag=_signed(cells["LAG"]),
+        lag=lag,
         consumer_id=_name(cells["CONSUMER-ID"]),
         host=_name(cells["HOST"]),
         client_id=_name(cells["CLIENT-ID"]),

@@ -51,6 +51,20 @@ class CommandLine:
     max_timeout_minutes: int | None = None  # --max-transaction-timeout
     is_typed: bool = False  # behind the prompt of a shell, so that its output follows
 
+    @property
+    def stray_words(self) -> int:
+        """Return how many words are neither options nor their values: a value that was cut leaves one."""
+        pairs = zip(("--subcommand", *self.words), self.words, strict=False)
+        return sum(
+            not before.startswith("--") and not word.startswith("--") for before, word in pairs
+        )
+
+    @property
+    def option_count(self) -> int:
+        """Return how many of the options that matter have a value."""
+        values = (self.topic, self.partition, self.max_timeout_minutes)
+        return sum(value is not None for value in values)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableHead:

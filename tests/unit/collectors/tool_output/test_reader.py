@@ -48,7 +48,11 @@ def read(lines: list[str]) -> tuple[ToolReader, list[str]]:
 
 
 def without_lines(reader: ToolReader) -> list[Any]:
-    return [replace(fact, line=0) for fact in (*reader.facts, *reader.states)]
+    """Return the facts without what a wrapped line changes; of commands only their options count."""
+    return [
+        replace(fact, line=0, words=()) if isinstance(fact, CommandLine) else replace(fact, line=0)
+        for fact in (*reader.facts, *reader.states)
+    ]
 
 
 # What each output must have, and how many of it where all releases print as many.

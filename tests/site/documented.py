@@ -153,7 +153,7 @@ EXPECTED: Final = (
     ),
 )
 BEFORE: Final[Mapping[str, str]] = {
-    r"tidemark log diff .*--records=SAFE_PLACE.*": "rm -f SAFE_PLACE/*.jsonl",
+    r"tidemark log diff SAFE_PLACE.*": "cp -a LOG_DIR/orders-3 SAFE_PLACE/",
     r"tidemark loss check .*--before before\.json.*": "tidemark collect --once -o json > before.json",
     r"tidemark token revoke prometheus": "tidemark token create prometheus --scope read || true",
     r"tidemark token revoke .* --data-dir .*": "tidemark token create on-call --scope read || true",

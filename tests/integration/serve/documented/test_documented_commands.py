@@ -72,7 +72,7 @@ class Documentation:
             if command in {*self.done, *commands} and not SETS.fullmatch(command):
                 continue
             if setup := setup_of(line.text):
-                commands.append(setup)
+                commands.append(substituted(setup, self.values))
                 places.append(None)
             commands.append(command)
             places.append(line)

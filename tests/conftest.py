@@ -14,7 +14,7 @@ from typing import Final
 
 import pytest
 
-from service.cli.terminal import answer
+from service.terminal import answer
 from tests.kafka_release import is_left_out
 from tests.schemas import validated_text
 

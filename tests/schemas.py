@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 import jsonschema_rs
 
-from service.cli.terminal import answer
+from service.terminal import answer
 
 SCHEMAS: Final = Path(__file__).parents[1] / "docs" / "schemas"
 

@@ -9,10 +9,10 @@ import click
 
 from service.cli.server import listing
 from service.cli.server.server_options import server_options_for
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.parameters import Timestamp
-from service.cli.terminal.parts import Row, long, short, time_column
-from service.cli.terminal.words import text
+from service.terminal.formats import output_option
+from service.terminal.parameters import Timestamp
+from service.terminal.parts import Row, long, short, time_column
+from service.terminal.words import text
 
 
 def _details(change: Row) -> str:

@@ -11,9 +11,9 @@ import click
 
 from rules.errors import SettingsError
 from service.cli.serve import serve_flags, serve_options
-from service.cli.terminal.answer import print_columns, print_json
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.words import ABSENT
+from service.terminal.answer import print_columns, print_json
+from service.terminal.formats import output_option
+from service.terminal.words import ABSENT
 
 if TYPE_CHECKING:
     from service.settings import Sourced

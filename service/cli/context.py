@@ -17,9 +17,9 @@ from service.cli.server.contexts import (
     write_contexts,
 )
 from service.cli.server.server_options import address, checked_token, token_from
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.parts import Line, Part, Table, long, short
+from service.terminal.answer import print_answer
+from service.terminal.formats import output_option
+from service.terminal.parts import Line, Part, Table, long, short
 
 MOST_BYTES: Final = 64 * 1024  # of a token
 NAME: Final = re.compile(r"[\w.@-][\w.@ -]{0,62}")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli.options.kafka_options import Command, config_option, data_dir_option
-from service.cli.terminal.answer import print_columns, print_json
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import output_option
+from service.terminal.answer import print_columns, print_json
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import output_option
 
 if TYPE_CHECKING:
     from service.settings import Settings

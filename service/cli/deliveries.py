@@ -12,12 +12,12 @@ import click
 from collectors.naming import counted
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.parameters import wait_option
-from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
-from service.cli.terminal.words import ABSENT, text, time
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import output_option
+from service.terminal.parameters import wait_option
+from service.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
+from service.terminal.words import ABSENT, text, time
 
 STATES: Final = ("waiting", "sending", "delivered", "superseded", "dead")
 UNDER_WAY: Final = ("waiting", "sending")

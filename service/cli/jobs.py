@@ -11,9 +11,9 @@ import click
 
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
-from service.cli.terminal.words import duration, in_words, printable, text, time, timestamp_of, utc
+from service.terminal.answer import print_answer
+from service.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
+from service.terminal.words import duration, in_words, printable, text, time, timestamp_of, utc
 
 FAILED: Final = ("failed", "timed_out", "interrupted", "missed")
 NAME: Final = click.argument("name")

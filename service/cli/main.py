@@ -26,11 +26,11 @@ from rules.errors import (
 )
 from rules.version import VERSION
 from service.cli.server.server_options import context_option
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import no_color_option
-from service.cli.terminal.help_text import put_examples_first
-from service.cli.terminal.output import OutputClosedError, OutputError, guarded_streams
-from service.cli.terminal.words import printable
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import no_color_option
+from service.terminal.help_text import put_examples_first
+from service.terminal.output import OutputClosedError, OutputError, guarded_streams
+from service.terminal.words import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,9 +12,9 @@ import click
 from rules.errors import StoreError
 from service.cli.options.kafka_options import config_option, data_dir_option
 from service.cli.options.spark_options import conf_option, master_option, spark_conf
-from service.cli.terminal.answer import print_json
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.stopping import ended_in_order
+from service.terminal.answer import print_json
+from service.terminal.formats import output_option
+from service.terminal.stopping import ended_in_order
 
 if TYPE_CHECKING:
     from service.history.folding import Folded

@@ -10,10 +10,10 @@ import click
 from service.cli import deliveries
 from service.cli.server import listing
 from service.cli.server.server_options import server_options, server_options_for
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.parameters import wait_option
-from service.cli.terminal.parts import Row, long, short, time_column
-from service.cli.terminal.words import text, utc
+from service.terminal.formats import output_option
+from service.terminal.parameters import wait_option
+from service.terminal.parts import Row, long, short, time_column
+from service.terminal.words import text, utc
 
 
 def _name(row: Row) -> str:

@@ -9,10 +9,10 @@ import click
 
 from service.cli.server import listing
 from service.cli.server.server_options import server_options
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Line, Part, Row, long, not_seen, short, time_column
-from service.cli.terminal.words import ABSENT, time
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parts import Line, Part, Row, long, not_seen, short, time_column
+from service.terminal.words import ABSENT, time
 
 FILTERS: Final = ("cluster", "topic", "client_id", "failing")
 STATUS: Final = (  # of the list, beside its rows

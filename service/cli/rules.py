@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short
-from service.cli.terminal.typed_names import complete_name
+from service.terminal.answer import print_answer
+from service.terminal.formats import output_option
+from service.terminal.parts import Facts, Line, Part, Row, Table, long, short
+from service.terminal.typed_names import complete_name
 
 if TYPE_CHECKING:
     from rules.catalogue.all_rules import Declared

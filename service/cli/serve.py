@@ -12,8 +12,8 @@ from typing import Any, Final, TextIO
 import click
 
 from service.cli.options.kafka_options import Command, data_dir_option, kafka_flags, kafka_options
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parameters import FiniteRange
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parameters import FiniteRange
 
 SERVE_OPTIONS: Final = (
     click.option(

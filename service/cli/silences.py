@@ -12,11 +12,11 @@ import click
 
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.parameters import Duration, Timestamp
-from service.cli.terminal.parts import Facts, Line, Part, Row, long, short, time_column
-from service.cli.terminal.words import text, time
+from service.terminal.answer import print_answer
+from service.terminal.formats import output_option
+from service.terminal.parameters import Duration, Timestamp
+from service.terminal.parts import Facts, Line, Part, Row, long, short, time_column
+from service.terminal.words import text, time
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient

@@ -24,11 +24,11 @@ from service.cli.server.listing import labels_text, severity_rank
 from service.cli.server.remembering import RememberingApi
 from service.cli.server.report import Api, blind_spots, read_gaps
 from service.cli.server.server_options import client_of, options_to, server_options
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import Format, chosen_format, is_limited
-from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, not_seen, short
-from service.cli.terminal.words import ABSENT, duration, time, timestamp_of
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import Format, chosen_format, is_limited
+from service.terminal.parts import Facts, Line, Part, Row, Table, long, not_seen, short
+from service.terminal.words import ABSENT, duration, time, timestamp_of
 
 STYLES: Final = {"critical": "bold red", "warning": "yellow"}
 MOST: Final = 1000  # alerts that are read: a page

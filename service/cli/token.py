@@ -14,9 +14,9 @@ import click
 
 from rules.errors import StoreError
 from service.cli.database import database_options, settings_of
-from service.cli.terminal.answer import print_columns, print_json
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.words import text
+from service.terminal.answer import print_columns, print_json
+from service.terminal.formats import output_option
+from service.terminal.words import text
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -16,7 +16,6 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
-from service.cli.terminal.exit_codes import ExitCode
 from service.runtime.clock import monotonic, utc_now, wait_until
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
@@ -24,6 +23,7 @@ from service.storage.alerting.silences import MOST_SILENCES
 from service.storage.database.superuser import SUPERUSER
 from service.storage.tokens import tokens
 from service.storage.tokens.tokens import Scope
+from service.terminal.exit_codes import ExitCode
 from tests.attacks.attacked import COMMAND, Attacked, Pager
 from tests.bench.crowd import INGEST
 from tests.folders import new_folder

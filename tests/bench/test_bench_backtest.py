@@ -14,10 +14,10 @@ from typing import Final
 import pytest
 
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
 from service.runtime.clock import monotonic
 from service.sandbox.simulator.simulation import Simulation, SimulationRequest
 from service.sandbox.simulator.writing import write_history
+from service.terminal.exit_codes import ExitCode
 
 SERIES: Final = int(os.environ.get("BACKTEST_SERIES", "300"))
 WEEKS: Final = 8

@@ -19,12 +19,12 @@ from typing import Any, Final
 
 from rules.facts.identity import TopicPartition
 from rules.log_files.missing import Fate
-from service.cli.terminal.exit_codes import ExitCode
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.layout import node_layout
 from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults.loss_truth import LossTruth, PartitionTruth
 from service.sandbox.workloads.log_reading import read_records
+from service.terminal.exit_codes import ExitCode
 from tests.schemas import validate
 
 CHECKPOINT: Final = "replication-offset-checkpoint"

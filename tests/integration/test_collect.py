@@ -19,10 +19,10 @@ from typing import Any, BinaryIO
 import pytest
 
 from rules.facts.gap import GapCause
-from service.cli.terminal.exit_codes import ExitCode
 from service.runtime.clock import monotonic
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
+from service.terminal.exit_codes import ExitCode
 from tests.integration.clients import commit_offset, produce
 from tests.integration.conftest import MakeReader
 from tests.integration.observing import only, partition

@@ -16,7 +16,7 @@ import pytest
 
 from dashboards.files import TITLE, read_files
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 
 pytestmark = pytest.mark.integration
 

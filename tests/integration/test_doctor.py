@@ -12,11 +12,11 @@ import pytest
 
 from rules.facts.permissions import NEEDED, NeededPermission, Operation
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.admin import Permission, SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.tools import run_quietly
+from service.terminal.exit_codes import ExitCode
 from tests.integration.clients import commit_offset
 from tests.kafka_release import SCRAM_USERS
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 import pytest
 from confluent_kafka import KafkaException, Producer
 
-from service.cli.terminal.exit_codes import ExitCode
 from service.rounds.latest import Latest
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
+from service.terminal.exit_codes import ExitCode
 from tests.integration.clients import produce, produce_in_transaction, transactional_producer
 from tests.integration.serve.served import ROOT, plain_environment
 from tests.integration.serving import serving

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from service.cli.terminal.exit_codes import ExitCode
 from service.sandbox.cluster import tools
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.layout import node_layout
+from service.terminal.exit_codes import ExitCode
 from tests.integration.clients import commit_offset, produce_in_transaction, transactional_producer
 from tests.integration.test_explain_cli import explain
 

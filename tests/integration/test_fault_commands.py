@@ -15,7 +15,6 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports w
     ConfigResource,
 )
 
-from service.cli.terminal.exit_codes import ExitCode
 from service.observe.cluster_reader import ClusterReader, Scope
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.admin import SandboxAdmin
@@ -25,6 +24,7 @@ from service.sandbox.cluster.layout import node_layout
 from service.sandbox.cluster.processes import find_marked
 from service.sandbox.cluster.tools import TOOLS, run_quietly
 from service.sandbox.faults import make_fault
+from service.terminal.exit_codes import ExitCode
 from tests.integration.fault_truths import (
     HELD,
     RELEASED,

@@ -13,7 +13,7 @@ from kio.schema.errors import ErrorCode
 
 from collectors.wire.api import API_VERSIONS, DESCRIBE_CLUSTER, LIST_GROUPS, METADATA
 from collectors.wire.connection import Address
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.integration.peer import Peer, Script, listening
 from tests.integration.test_collect import collect, rejected
 from tests.integration.test_discovery import cluster_answer

@@ -18,10 +18,10 @@ import pytest
 
 from rules.baseline.layout import RUNS
 from service.app.history import SETTLED
-from service.cli.terminal.exit_codes import ExitCode
 from service.history.days import write_day
 from service.history.folder import Described, open_folder
 from service.runtime.clock import utc_now
+from service.terminal.exit_codes import ExitCode
 from tests.database_files import give_files
 from tests.folders import new_folder
 from tests.integration.serve.served import Served, Start, end_processes, plain_environment

@@ -15,7 +15,6 @@ from confluent_kafka import TopicPartition as Place
 
 from rules.facts.identity import TopicPartition
 from rules.log_files.histories import DiffReason
-from service.cli.terminal.exit_codes import ExitCode
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.layout import node_layout
 from service.sandbox.faults import prepare_loss
@@ -23,6 +22,7 @@ from service.sandbox.faults.replicas import revive
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import LEADER_ALONE, append, append_plain, new_producer
 from service.sandbox.workloads.record_batch import Batch
+from service.terminal.exit_codes import ExitCode
 from tests.integration.former_leaders import former_leaders, log_diff
 from tests.integration.loss_truths import KEPT, SOON
 from tests.kafka_release import ELIGIBLE_REPLICAS

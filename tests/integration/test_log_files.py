@@ -21,7 +21,6 @@ from rules.facts.log_files import BatchBlock, FileProblem, LogBatch
 from rules.facts.log_folders import PartitionLog
 from rules.verdict import Verdict
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
 from service.observe.log_directories import Files
 from service.runtime.clock import wait_until
 from service.sandbox.cluster import processes
@@ -31,6 +30,7 @@ from service.sandbox.cluster.layout import node_layout
 from service.sandbox.cluster.processes import Liveness, liveness
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer
+from service.terminal.exit_codes import ExitCode
 from service.views.log_files.filters import Filter
 from service.views.log_files.inspected import InspectedLog
 from service.views.log_files.listed import record_rows

@@ -17,7 +17,6 @@ from rules.facts.identity import TopicPartition
 from rules.judgement import Finding
 from rules.verdict import Verdict
 from service.cli.collect.snapshot_table import snapshot_document
-from service.cli.terminal.exit_codes import ExitCode
 from service.observe.cluster_reader import ClusterReader, Scope
 from service.observe.watch import WatchedRound
 from service.runtime.clock import pause, wait_until
@@ -30,6 +29,7 @@ from service.sandbox.faults.loss_truth import LostTransaction, PartitionTruth
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append_plain
+from service.terminal.exit_codes import ExitCode
 from tests.integration.conftest import MakeReader
 from tests.integration.elections import let_stale_lead
 from tests.integration.former_leaders import (

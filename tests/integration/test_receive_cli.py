@@ -16,8 +16,8 @@ import httpx2
 import pytest
 
 from service.alerting.notifications.channels import body_of, post_of
-from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
+from service.terminal.exit_codes import ExitCode
 from tests.unit.service.alerting.notifications.given import KEY_TEXT, notification, webhook
 
 pytestmark = pytest.mark.integration

@@ -17,8 +17,6 @@ from rules.names import Metric
 from rules.remembering import view_of_round
 from rules.verdict import Verdict
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.words import printable
 from service.history.extraction import Extraction, JudgedRound
 from service.history.series_ids import CLIENT_METRICS
 from service.metrics.scraped_counters import Labels, scraped_counters
@@ -27,6 +25,8 @@ from service.runtime.clock import utc_now
 from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.state import CONTROLLER_ID
+from service.terminal.exit_codes import ExitCode
+from service.terminal.words import printable
 from tests.factories import snapshot
 from tests.integration.failing_producer import AGENTS_OWN, CLIENT, failing_producer
 from tests.integration.scrape_watching import watching

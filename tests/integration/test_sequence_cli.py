@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import pytest
 
-from service.cli.terminal.exit_codes import ExitCode
 from service.rounds.latest import Latest
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import make_fault
+from service.terminal.exit_codes import ExitCode
 from tests.integration.serve.served import ROOT, plain_environment
 from tests.integration.serving import serving
 from tests.unit.service.api.given import World, service_state

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parameters import MAX_BYTES
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.admin import Permission, SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults import Truth, make_fault
 from service.sandbox.workloads.transactions import OpenTransaction
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parameters import MAX_BYTES
 from tests.integration.clients import (
     FLUSH_SECONDS,
     commit_offset,

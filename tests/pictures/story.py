@@ -18,7 +18,6 @@ import click
 from sqlalchemy import Engine
 
 from dashboards.files import read_files
-from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
 from service.sandbox.demo.acts import ACTS
 from service.sandbox.demo.api import Api
@@ -30,6 +29,7 @@ from service.sandbox.workloads.consumer import GroupConsumer
 from service.sandbox.workloads.producer import IdempotentProducer
 from service.storage.database import reading_role
 from service.storage.database.engine import make_engine, open_database
+from service.terminal.exit_codes import ExitCode
 from tests.integration.serve.scraping import job, prometheus
 from tests.pictures.answers import FOLDER, encode, path_of
 from tests.pictures.recording import SCRAPE_SECONDS, Sources, Window, record

@@ -25,13 +25,13 @@ from rules.baseline.naming import name_of
 from rules.baseline.series import Metric, Series
 from rules.errors import StoreError
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
 from service.history.blocks import Block
 from service.history.days import write_day
 from service.history.dictionary import Dictionary
 from service.history.folder import Described, Folder, open_folder
 from service.history.labels import add_windows
 from service.jobs.backtest.planning import BacktestRequest, plan_backtest
+from service.terminal.exit_codes import ExitCode
 from spark.backtest.bucket import replay_bucket
 from spark.backtest.order import BacktestOrder
 from spark.backtest.transforms import buckets_and_settings, replay_buckets

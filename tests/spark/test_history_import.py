@@ -23,7 +23,6 @@ from rules.baseline.naming import parse_name
 from rules.baseline.series import Metric, Series
 from rules.facts.times import EPOCH
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
 from service.history.blocks import CODE_OF, Block
 from service.history.days import DayReader, day_bounds, write_day
 from service.history.folder import Described, Folder, open_folder
@@ -36,6 +35,7 @@ from service.jobs.history_import.running import ImportRequest, Surroundings, imp
 from service.runtime import clock
 from service.settings import read_settings
 from service.storage.database.opening import open_at_head
+from service.terminal.exit_codes import ExitCode
 from spark.history_import import transforms
 from spark.history_import.order import ImportOrder
 from spark.history_import.reading import read_files

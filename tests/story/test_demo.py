@@ -20,8 +20,8 @@ import httpx2
 import psutil
 import pytest
 
-from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
+from service.terminal.exit_codes import ExitCode
 from tests.areas import slowness
 from tests.folders import new_folder
 

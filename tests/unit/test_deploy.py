@@ -15,10 +15,10 @@ import yaml
 
 from rules.version import VERSION
 from service.api.status.health import health_routes
-from service.cli.terminal.exit_codes import ExitCode
 from service.rounds.latest import Latest
 from service.settings import Settings, read_settings
 from service.settings.sources import FILE_SUFFIX, PREFIX
+from service.terminal.exit_codes import ExitCode
 from tests.unit.service.api.given import no_service_state
 
 ROOT: Final = Path(__file__).parents[2]

@@ -16,11 +16,11 @@ from service.cli.alerts.next_steps import next_steps, runbook_command
 from service.cli.events.relating import changes_of_alert, render_changes
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.formats import is_limited
-from service.cli.terminal.parts import Facts, Line, Part, Row, long, short, time_column
-from service.cli.terminal.typed_names import not_there
-from service.cli.terminal.words import few, in_words, text, time, utc
+from service.terminal.answer import print_answer
+from service.terminal.formats import is_limited
+from service.terminal.parts import Facts, Line, Part, Row, long, short, time_column
+from service.terminal.typed_names import not_there
+from service.terminal.words import few, in_words, text, time, utc
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient

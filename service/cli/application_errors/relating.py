@@ -12,8 +12,8 @@ from rules.facts.application_log import Part
 from rules.facts.identity import TopicPartition
 from service.cli.application_errors.command import PATH
 from service.cli.server.report import Api
-from service.cli.terminal.parts import Row
-from service.cli.terminal.words import timestamp_of
+from service.terminal.parts import Row
+from service.terminal.words import timestamp_of
 
 ORDER: Final = tuple(Match)
 SHOWN: Final = (

@@ -12,10 +12,10 @@ import click
 from rules.baseline.series import Metric
 from service.cli.options.kafka_options import config_option, data_dir_option
 from service.cli.options.spark_options import conf_option, master_option, spark_conf
-from service.cli.terminal.answer import print_json, print_parts
-from service.cli.terminal.formats import output_option_with
-from service.cli.terminal.parameters import Regex
-from service.cli.terminal.stopping import ended_in_order
+from service.terminal.answer import print_json, print_parts
+from service.terminal.formats import output_option_with
+from service.terminal.parameters import Regex
+from service.terminal.stopping import ended_in_order
 
 if TYPE_CHECKING:
     from service.jobs.backtest.planning import BacktestRequest

@@ -14,10 +14,10 @@ from rules.baseline.wording import TIMES, half_hour
 from rules.catalogue.all_rules import METRIC_OF_RULE
 from rules.facts.times import EPOCH
 from service.cli.baselines.words import amount, number, sentence
-from service.cli.terminal.words import json_time
 from service.jobs.backtest.planning import BacktestPlan
 from service.jobs.backtest.results import MetricTotals, ReplayResult, only_in
 from service.jobs.backtest.running import Backtest
+from service.terminal.words import json_time
 
 RULE_OF_METRIC: Final = {str(metric): rule for rule, metric in METRIC_OF_RULE.items()}
 MILLISECOND: Final = timedelta(milliseconds=1)

@@ -21,8 +21,8 @@ from service.cli.backtest.showing import (
     without_data,
 )
 from service.cli.baselines.words import number
-from service.cli.terminal.parts import Row
-from service.cli.terminal.words import printable, utc
+from service.terminal.parts import Row
+from service.terminal.words import printable, utc
 
 MOST_ROWS: Final = 2000  # of a list: a browser draws them at once
 BAR_WIDTH: Final = 12  # pixels

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from collectors.naming import counted
 from service.cli.baselines.words import number
-from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
-from service.cli.terminal.words import ABSENT, text, utc
+from service.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
+from service.terminal.words import ABSENT, text, utc
 
 NOW: Final = "settings in force"
 

@@ -13,11 +13,11 @@ from service.cli.baselines import words
 from service.cli.baselines.measured import FROM, PLOT, TO, render_measured
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, server_options, server_options_for
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.parameters import Timestamp
-from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
-from service.cli.terminal.words import ABSENT, text, time
 from service.runtime.clock import utc_now
+from service.terminal.answer import print_answer
+from service.terminal.parameters import Timestamp
+from service.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
+from service.terminal.words import ABSENT, text, time
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -9,12 +9,12 @@ import click
 
 from rules.baseline.wording import half_hour
 from service.cli.baselines import words
-from service.cli.terminal.formats import is_limited
-from service.cli.terminal.parameters import Timestamp
-from service.cli.terminal.parts import SHOWN, Line, Part, Row, Table, not_seen, short, time_column
-from service.cli.terminal.plot import Point
-from service.cli.terminal.plotted import plotted
-from service.cli.terminal.words import ABSENT, time, timestamp_of
+from service.terminal.formats import is_limited
+from service.terminal.parameters import Timestamp
+from service.terminal.parts import SHOWN, Line, Part, Row, Table, not_seen, short, time_column
+from service.terminal.plot import Point
+from service.terminal.plotted import plotted
+from service.terminal.words import ABSENT, time, timestamp_of
 
 FROM: Final = click.option(
     "--from", "begin", type=Timestamp(), metavar="TIME",

@@ -7,8 +7,8 @@ from typing import Final
 from rules.baseline.policy import policy_of
 from rules.baseline.wording import TIMES, TO, digits, with_unit
 from rules.baseline.wording import learnt_from as days_in_words
-from service.cli.terminal.parts import Row
-from service.cli.terminal.words import ABSENT, text, time
+from service.terminal.parts import Row
+from service.terminal.words import ABSENT, text, time
 
 NO_BAND: Final = {
     "few_hours": "less than two hours of data so far",

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli.options.kafka_options import kafka_options, open_reader
-from service.cli.terminal.answer import print_json
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import is_limited, output_option
-from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex
-from service.cli.terminal.parts import SHOWN
-from service.cli.terminal.words import printable
+from service.terminal.answer import print_json
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import is_limited, output_option
+from service.terminal.parameters import DAY_SECONDS, FiniteRange, Regex
+from service.terminal.parts import SHOWN
+from service.terminal.words import printable
 
 if TYPE_CHECKING:
     import re
@@ -68,7 +68,7 @@ def command(**options: Any) -> int:
 
 def _once(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
     from service.cli.collect.snapshot_table import snapshot_document, snapshot_tables  # noqa: PLC0415
-    from service.cli.terminal.screen import console, print_tables  # noqa: PLC0415
+    from service.terminal.screen import console, print_tables  # noqa: PLC0415
 
     snapshot = reader.read(scope)
     if options["output"] == "json":

@@ -15,12 +15,12 @@ from rules.facts.last_observation import microseconds
 from rules.facts.snapshot import Snapshot
 from rules.time_lag import EndHistory, TimeLags, advance, time_lags
 from service.cli.collect.snapshot_table import snapshot_document, snapshot_tables
-from service.cli.terminal.answer import print_json
-from service.cli.terminal.formats import Format, chosen_format, is_limited, is_screen
-from service.cli.terminal.parts import SHOWN
-from service.cli.terminal.screen import console, print_tables
-from service.cli.terminal.stopping import interrupt_afterwards
 from service.runtime import clock
+from service.terminal.answer import print_json
+from service.terminal.formats import Format, chosen_format, is_limited, is_screen
+from service.terminal.parts import SHOWN
+from service.terminal.screen import console, print_tables
+from service.terminal.stopping import interrupt_afterwards
 
 
 class LiveView:

@@ -14,9 +14,9 @@ from collectors.naming import counted
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import SECOND_US
 from rules.time_lag import TimeLag
-from service.cli.terminal.parts import SHOWN
-from service.cli.terminal.plain import PIPED_WIDTH
-from service.cli.terminal.words import ABSENT, json_time, printable, text
+from service.terminal.parts import SHOWN
+from service.terminal.plain import PIPED_WIDTH
+from service.terminal.words import ABSENT, json_time, printable, text
 from service.views.cluster import Broker, SnapshotGap
 from service.views.model import Row
 from service.views.snapshot_rows import FORMAT, gaps_by_cause, group_rows, partition_rows

@@ -11,11 +11,11 @@ import click
 from dashboards.files import TITLE, read_files
 from service.cli.options.kafka_options import Command
 from service.cli.server.server_options import address, token_from
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.output import OutputError
-from service.cli.terminal.parts import Line, Part, Row, Table, long, short
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import output_option
+from service.terminal.output import OutputError
+from service.terminal.parts import Line, Part, Row, Table, long, short
 
 if TYPE_CHECKING:
     from dashboards.files import DashboardFile

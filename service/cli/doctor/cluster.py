@@ -12,8 +12,8 @@ from collectors.wire.failure import Failure
 from rules.facts.clocks import ClockDifference
 from rules.facts.gap import Gap, GapCause
 from service.cli.doctor.acls import acl_of, list_command
-from service.cli.terminal.words import duration, names_text
 from service.observe.cluster_checks import ClusterChecks
+from service.terminal.words import duration, names_text
 from service.views.doctor import Area, Check, CheckState
 
 TOLERATED: Final = timedelta(seconds=1)  # between two clocks: lags in seconds are wrong by as much

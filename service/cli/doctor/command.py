@@ -10,9 +10,9 @@ import click
 
 from service.cli.options.kafka_options import data_dir_option, kafka_flags, kafka_options
 from service.cli.server.server_options import optional_server_options
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.parameters import Regex
+from service.terminal.answer import print_answer
+from service.terminal.formats import output_option
+from service.terminal.parameters import Regex
 
 
 @click.command(name="doctor")

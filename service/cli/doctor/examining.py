@@ -17,11 +17,11 @@ from service.cli.doctor.machine import machine_checks
 from service.cli.doctor.receivers import receiver_checks
 from service.cli.doctor.running import running_checks
 from service.cli.server.server_options import client_of
-from service.cli.terminal.exit_codes import ExitCode
 from service.observe.cluster_checks import ClusterChecks
 from service.observe.cluster_reader import Scope
 from service.runtime.clock import utc_now
 from service.settings import Settings, Source, Sourced
+from service.terminal.exit_codes import ExitCode
 from service.views.doctor import Area, Check, CheckState, Doctor, worst
 
 # Groups of settings that only a service uses: if the environment sets one, all that it uses is checked.

@@ -13,8 +13,8 @@ from rules.facts.permissions import NEEDED, NeededPermission
 from service.cli.doctor import acls
 from service.cli.doctor.cluster import TRANSACTION_LOG
 from service.cli.doctor.examining import examine_cluster
-from service.cli.terminal.exit_codes import ExitCode
 from service.settings import Settings
+from service.terminal.exit_codes import ExitCode
 
 Granted: TypeAlias = Sequence[tuple[NeededPermission, NameScope]]
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Final
 
-from service.cli.terminal.parts import NARROW_WIDTH, Column, Line, Part, Table
+from service.terminal.parts import NARROW_WIDTH, Column, Line, Part, Table
 from service.views.doctor import Check, CheckState, Doctor
 
 STYLES: Final = {

@@ -11,9 +11,9 @@ from rules.facts.change_events import ChangeEventKind
 from service.cli.past.times import PastTime
 from service.cli.server import listing
 from service.cli.server.server_options import server_options
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
-from service.cli.terminal.words import text, time
+from service.terminal.answer import print_answer
+from service.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
+from service.terminal.words import text, time
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient

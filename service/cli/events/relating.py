@@ -9,8 +9,8 @@ from typing import Final
 from rules.errors import TidemarkError
 from service.cli.events.command import PATH, RESOURCE
 from service.cli.server.report import Api
-from service.cli.terminal.parts import Line, Part, Row
-from service.cli.terminal.words import timestamp_of
+from service.terminal.parts import Line, Part, Row
+from service.terminal.words import timestamp_of
 
 BEFORE: Final = timedelta(hours=1)  # a change may take so long to show
 MOST: Final = 1000  # events that are read of a time

@@ -13,11 +13,11 @@ import click
 from service.cli.options.kafka_options import kafka_options
 from service.cli.sequence.command import MAX_BROKER, list_sources, open_source
 from service.cli.server.server_options import optional_server_options
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.parameters import TimeZone
-from service.cli.terminal.words import printable
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import output_option
+from service.terminal.parameters import TimeZone
+from service.terminal.words import printable
 
 if TYPE_CHECKING:
     from service.cli.explain.reading import Text

@@ -15,7 +15,7 @@ from rules.facts.application_log import Names
 from service.cli.options.kafka_options import asks_brokers, open_reader
 from service.cli.server.report import Api, blind_spots, read_gaps
 from service.cli.server.server_options import client_of
-from service.cli.terminal.words import time
+from service.terminal.words import time
 from service.views.explained import Answers, Row
 
 if TYPE_CHECKING:

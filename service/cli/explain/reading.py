@@ -24,7 +24,7 @@ from rules.exceptions.next_commands import commands
 from rules.facts.application_log import Names
 from rules.facts.identity import BrokerId
 from service.cli.sequence.reading import reject
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from service.views import explained
 from service.views.explained import Answers, Row
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from collectors.naming import counted
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import Format, chosen_format
-from service.cli.terminal.parts import LABEL_WIDTH, Facts, Line, Part
-from service.cli.terminal.words import time
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import Format, chosen_format
+from service.terminal.parts import LABEL_WIDTH, Facts, Line, Part
+from service.terminal.words import time
 from service.views.explained import Answers, Row, with_sequences
 from service.views.explained_tools import tool_words
 from service.views.explained_words import RECORDS, incident_words, times, transactions_words

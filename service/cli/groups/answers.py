@@ -10,8 +10,8 @@ from rules.errors import CollectError, NotThereError, TidemarkError
 from rules.facts.gap import GapScope
 from service.cli.server.report import Api, is_complete, read_gaps
 from service.cli.server.server_options import client_of
-from service.cli.terminal.parts import Row
-from service.cli.terminal.typed_names import complete_name
+from service.terminal.parts import Row
+from service.terminal.typed_names import complete_name
 
 HINT: Final = "`tidemark groups ls` lists all"
 USUAL_METRIC: Final = "read_committed_lag_seconds"

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from service.cli.groups.options import is_direct, source_options
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
 
 
 @click.group("groups")

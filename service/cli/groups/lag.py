@@ -8,7 +8,7 @@ import click
 
 from service.cli.groups.command import exit_code, fetch, print_list
 from service.cli.groups.options import source_options
-from service.cli.terminal.answer import print_answer
+from service.terminal.answer import print_answer
 
 
 @click.command("lag")

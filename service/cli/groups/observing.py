@@ -19,11 +19,11 @@ from service.api.clusters.groups import group_items, total_lags
 from service.api.core.queries import matches
 from service.cli.groups.answers import HINT
 from service.cli.options.kafka_options import open_reader
-from service.cli.terminal.parts import Row
-from service.cli.terminal.typed_names import complete_name
-from service.cli.terminal.words import json_time
 from service.observe.cluster_reader import Scope
 from service.observe.watch import SnapshotSource
+from service.terminal.parts import Row
+from service.terminal.typed_names import complete_name
+from service.terminal.words import json_time
 from service.views.cluster import SnapshotGap
 from service.views.members import member_rows
 from service.views.snapshot_rows import commit_rows, time_lag_rows

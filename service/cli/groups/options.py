@@ -17,7 +17,7 @@ from service.cli.server.server_options import (
     server_option,
     server_to_query,
 )
-from service.cli.terminal.formats import output_option
+from service.terminal.formats import output_option
 
 
 def source_options(function: Command) -> Command:

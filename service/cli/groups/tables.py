@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from collectors.naming import counted
-from service.cli.terminal.parts import (
+from service.terminal.parts import (
     Column,
     Facts,
     Line,
@@ -19,7 +19,7 @@ from service.cli.terminal.parts import (
     short,
     time_column,
 )
-from service.cli.terminal.words import ABSENT, names_text, text, time
+from service.terminal.words import ABSENT, names_text, text, time
 
 WAITS: Final = {
     "nothing_to_read": "nothing to read",

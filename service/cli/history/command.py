@@ -14,10 +14,10 @@ from service.cli.options.kafka_options import config_option, data_dir_option
 from service.cli.options.spark_options import master_option
 from service.cli.server.connecting import client_options
 from service.cli.server.server_options import address
-from service.cli.terminal.answer import print_json
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.stopping import ended_in_order
+from service.terminal.answer import print_json
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import output_option
+from service.terminal.stopping import ended_in_order
 
 if TYPE_CHECKING:
     from service.jobs.baseline_run.reporting import JsonObject

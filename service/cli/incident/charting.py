@@ -11,7 +11,7 @@ from service.cli.baselines.command import title
 from service.cli.incident.report import Chart, ChartPoint
 from service.cli.incident.svg import longest_gaps
 from service.cli.server.report import Api
-from service.cli.terminal.words import timestamp
+from service.terminal.words import timestamp
 
 OF_COMMIT: Final = ("read_committed_lag", "consume_rate")
 OF_PARTITION: Final = ("open_span", "unreplicated_span", "produce_rate")

@@ -12,8 +12,8 @@ from service.cli.incident.report import ClientOfEvent
 from service.cli.incident.window import Window
 from service.cli.sequence.clients import NOT_READ, NOT_WHOLE
 from service.cli.server.report import Api
-from service.cli.terminal.parts import Row
-from service.cli.terminal.words import text, timestamp_of
+from service.terminal.parts import Row
+from service.terminal.words import text, timestamp_of
 
 COUNTERS: Final = ("errors", "retries")
 

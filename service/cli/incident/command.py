@@ -13,8 +13,8 @@ import click
 from service.cli.past.times import PastTime
 from service.cli.runbook.choosing import Fingerprint, fetch_alert
 from service.cli.server.server_options import client_of, server_options_for
-from service.cli.terminal.answer import print_json
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.answer import print_json
+from service.terminal.exit_codes import ExitCode
 
 OUTPUTS: Final = ("md", "json", "html")
 

@@ -40,8 +40,8 @@ from service.cli.incident.window import Window, began_at
 from service.cli.loss.queries import LossReport
 from service.cli.server.listing import labels_text, severity_rank
 from service.cli.server.report import Api
-from service.cli.terminal.parts import Row
-from service.cli.terminal.words import text, timestamp, timestamp_of
+from service.terminal.parts import Row
+from service.terminal.words import text, timestamp, timestamp_of
 
 MOST_ALERTS: Final = 100  # whose steps are fetched
 BLIND: Final = "observation_stale"

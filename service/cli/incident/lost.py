@@ -12,9 +12,9 @@ from service.cli.loss.queries import COMMITTED_LOST, HARMLESS, RESTORED, LossRep
 from service.cli.sequence.queries import JUDGING
 from service.cli.server.listing import severity_rank
 from service.cli.server.report import Api, blind_spots
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Row
-from service.cli.terminal.words import text, timestamp_of
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parts import Row
+from service.terminal.words import text, timestamp_of
 
 KINDS: Final = ("certain", "exact", "possible", "uncommitted")
 OF_SEQUENCES: Final = {  # what the reasons of a finding say; "refuted" says that nothing is lost

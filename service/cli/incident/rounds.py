@@ -15,8 +15,8 @@ from service.cli.incident.report import ChartPoint
 from service.cli.incident.svg import longest_gaps
 from service.cli.incident.window import Window
 from service.cli.server.report import Api
-from service.cli.terminal.parts import Row
-from service.cli.terminal.words import timestamp, timestamp_of
+from service.terminal.parts import Row
+from service.terminal.words import timestamp, timestamp_of
 
 LATE: Final = 3  # so many intervals without a round are too many
 MOST_TIMES: Final = 10  # without a round that are named

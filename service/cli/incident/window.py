@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from rules.errors import CollectError
-from service.cli.terminal.parts import Row
-from service.cli.terminal.words import timestamp_of
+from service.terminal.parts import Row
+from service.terminal.words import timestamp_of
 
 BEFORE: Final = timedelta(minutes=15)  # what led to an alert
 AFTER: Final = timedelta(minutes=5)

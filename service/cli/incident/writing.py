@@ -23,7 +23,7 @@ from service.cli.incident.report import (
     UnknownLoss,
 )
 from service.cli.incident.svg import svg_of
-from service.cli.terminal.words import ABSENT, in_words, printable, text, timestamp
+from service.terminal.words import ABSENT, in_words, printable, text, timestamp
 
 OUTCOMES: Final = {
     Outcome.LOST: "Committed records are lost",

@@ -17,9 +17,9 @@ from service.cli.loss import queries, tables
 from service.cli.options.kafka_options import kafka_options, open_reader
 from service.cli.server.report import PLACE, print_named_report, print_report_list
 from service.cli.server.server_options import server_options
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.parameters import Timestamp
+from service.terminal.answer import print_answer
+from service.terminal.formats import output_option
+from service.terminal.parameters import Timestamp
 
 CLASSES: Final = (  # those of service.api.losses.models
     "committed_lost",

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from service.cli.server.report import Api, IdForm, Query, Report, build_report, fetch_named
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Row
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parts import Row
 
 LOSS_ID: Final = IdForm(
     whole=re.compile(r"[a-z][a-z0-9_]{0,99}-[0-9a-f]{16}"),

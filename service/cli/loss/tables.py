@@ -12,8 +12,8 @@ from typing import Final
 
 from rules.loss.summary import offsets
 from service.cli.loss.queries import HARMLESS, RESTORED, LossReport
-from service.cli.terminal.formats import is_limited
-from service.cli.terminal.parts import (
+from service.terminal.formats import is_limited
+from service.terminal.parts import (
     NARROW_WIDTH,
     SHOWN,
     Facts,
@@ -24,7 +24,7 @@ from service.cli.terminal.parts import (
     long,
     short,
 )
-from service.cli.terminal.words import ABSENT, in_words, names_text, text, time, utc
+from service.terminal.words import ABSENT, in_words, names_text, text, time, utc
 
 WORST: Final = "bold red"
 STYLES_OF: Final = {"critical": WORST, "warning": "bold yellow"}  # an incident, by its severity

@@ -12,11 +12,11 @@ import click
 from rules.errors import NotThereError, RequestError
 from service.cli.past.times import PastTime, TimesAsArguments
 from service.cli.server.server_options import client_of, server_options
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, not_seen, short
-from service.cli.terminal.typed_names import did_you_mean
-from service.cli.terminal.words import ABSENT, duration, time
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parts import Facts, Line, Part, Row, Table, long, not_seen, short
+from service.terminal.typed_names import did_you_mean
+from service.terminal.words import ABSENT, duration, time
 
 if TYPE_CHECKING:
     from service.cli.server.report import Api

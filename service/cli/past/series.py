@@ -14,13 +14,13 @@ from service.cli.baselines import words
 from service.cli.baselines.command import METRICS, fetch_series, title
 from service.cli.past.times import PastTime
 from service.cli.server.server_options import client_of, server_options_for
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import is_limited, output_option_with
-from service.cli.terminal.parts import SHOWN, Line, Part, Row, Table, not_seen, short, time_column
-from service.cli.terminal.plot import Point
-from service.cli.terminal.plotted import plotted
-from service.cli.terminal.words import printable, time, timestamp_of
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import is_limited, output_option_with
+from service.terminal.parts import SHOWN, Line, Part, Row, Table, not_seen, short, time_column
+from service.terminal.plot import Point
+from service.terminal.plotted import plotted
+from service.terminal.words import printable, time, timestamp_of
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient

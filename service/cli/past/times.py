@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from service.cli.terminal.parameters import Duration, Timestamp
+from service.terminal.parameters import Duration, Timestamp
 
 NOW: Final = "now"
 AGO: Final = re.compile(r"-(?:\d+[wdhms])+")

@@ -7,7 +7,7 @@ from typing import Any
 
 from service.cli.server.report import is_complete, read_gaps
 from service.cli.server.server_options import client_of
-from service.cli.terminal.parts import Row
+from service.terminal.parts import Row
 
 
 def from_server(options: Mapping[str, Any], query: Mapping[str, str]) -> Row:

@@ -21,11 +21,11 @@ from rules.posture.client_config.judging import ClientConfigReport, judge_files
 from rules.posture.client_config.pages import PAGE
 from rules.verdict import Severity, Verdict
 from service.cli.sequence.reading import STANDARD_INPUT
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import Format, chosen_format
-from service.cli.terminal.parts import LABEL_WIDTH, Facts, Line, Part, Row
-from service.cli.terminal.words import printable
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import Format, chosen_format
+from service.terminal.parts import LABEL_WIDTH, Facts, Line, Part, Row
+from service.terminal.words import printable
 
 WIDTH: Final = 80 - LABEL_WIDTH - 4
 VERDICTS: Final = {Verdict.OK: "right", Verdict.BREACH: "wrong", Verdict.UNKNOWN: "unknown"}

@@ -13,9 +13,9 @@ from rules.posture.all_checks import judge_posture
 from rules.remembering import view_of_round
 from service.api.posture.listing import Selection, count_checks, list_rows
 from service.cli.options.kafka_options import open_reader
-from service.cli.terminal.parts import Row
-from service.cli.terminal.words import json_time
 from service.observe.cluster_reader import Scope
+from service.terminal.parts import Row
+from service.terminal.words import json_time
 from service.views.cluster import SnapshotGap
 
 GAPS_SHOWN: Final = 20

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from service.cli.terminal.parts import Line, Part, Row, Table, long, not_seen, short
-from service.cli.terminal.words import time
+from service.terminal.parts import Line, Part, Row, Table, long, not_seen, short
+from service.terminal.words import time
 
 FIXES: Final = 3  # commands of a check that are shown; -o json has that of each line
 CLIENT_ONLY: Final = "client_only"

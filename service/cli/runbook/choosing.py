@@ -8,7 +8,7 @@ import click
 
 from service.cli.alerts.command import ALL_DIGITS, FINGERPRINT, find_alert
 from service.cli.server import listing
-from service.cli.terminal.parts import Row
+from service.terminal.parts import Row
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient

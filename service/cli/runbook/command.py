@@ -21,10 +21,10 @@ from service.cli.server.server_options import (
     server_options,
     server_options_for,
 )
-from service.cli.terminal.answer import print_answer, print_parts
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.parts import Line, Row, Table, long, short
+from service.terminal.answer import print_answer, print_parts
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import output_option
+from service.terminal.parts import Line, Row, Table, long, short
 
 if TYPE_CHECKING:
     from service.cli.runbook.surroundings import Surroundings
@@ -164,7 +164,7 @@ def run(
       tidemark runbook run 0123456789abcdef --kafka-tools /opt/kafka/bin
     """  # noqa: D301 - see above
     from service.cli.runbook import library  # noqa: PLC0415 - keeps `--help` fast
-    from service.cli.terminal.stopping import ended_in_order  # noqa: PLC0415 - same
+    from service.terminal.stopping import ended_in_order  # noqa: PLC0415 - same
 
     settings = _settings(options["path"], options["folder"], options["bootstrap_servers"])
     with client_of(options) as api:

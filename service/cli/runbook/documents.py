@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from service.cli.terminal.parts import Row
 from service.runbooks.commands import fill, fill_text
 from service.runbooks.filling import values_of
 from service.runbooks.form import KEYS, Block, Prose, Runbook
+from service.terminal.parts import Row
 
 
 def row_of(runbook: Runbook, *, is_own: bool) -> dict[str, Any]:

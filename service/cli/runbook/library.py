@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from rules.errors import NotThereError, SettingsError
-from service.cli.terminal.typed_names import complete_name
 from service.runbooks.form import Runbook, RunbookError, parse
 from service.runtime.children import TREE
+from service.terminal.typed_names import complete_name
 
 OURS: Final = TREE / "docs" / "runbooks"  # in the repository, and in a wheel
 MAX_BYTES: Final = 1_000_000

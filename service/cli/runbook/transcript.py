@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Self, TextIO
 
-from service.cli.terminal.output import OutputError
-from service.cli.terminal.words import printable
+from service.terminal.output import OutputError
+from service.terminal.words import printable
 
 INDENT: Final = "    "
 FOLDER: Final = ("tidemark", "runbooks")  # below the user's state folder

@@ -12,10 +12,10 @@ from typing import Final
 from service.cli.runbook.running import SECONDS, Result, Show
 from service.cli.runbook.surroundings import NotRunnableError, Surroundings
 from service.cli.runbook.transcript import Transcript
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.output import OutputError
 from service.runbooks.commands import Command, Effect, fill, fill_text, join
 from service.runbooks.form import Block, BlockKind, Prose, Runbook
+from service.terminal.exit_codes import ExitCode
+from service.terminal.output import OutputError
 
 Ask = Callable[[str], bool]
 Run = Callable[[Sequence[str], Show, float | None], Result]  # with its time limit in seconds

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from rules.sequence.words import format_count
-from service.cli.terminal.parts import Row
-from service.cli.terminal.words import time
+from service.terminal.parts import Row
+from service.terminal.words import time
 
 NOT_READ: Final = "not known: no metrics of clients are read"
 NOT_WHOLE: Final = (

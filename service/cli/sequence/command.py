@@ -21,12 +21,12 @@ from service.cli.options.kafka_options import kafka_options
 from service.cli.sequence.reading import STANDARD_INPUT
 from service.cli.server.report import print_named_report, print_report_list
 from service.cli.server.server_options import optional_server_options, server_options
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import is_limited, output_option
-from service.cli.terminal.parameters import TimeZone
-from service.cli.terminal.parts import Part
-from service.cli.terminal.words import printable
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import is_limited, output_option
+from service.terminal.parameters import TimeZone
+from service.terminal.parts import Part
+from service.terminal.words import printable
 
 if TYPE_CHECKING:
     from service.cli.sequence.explaining import Reading

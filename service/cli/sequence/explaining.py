@@ -26,10 +26,10 @@ from service.cli.sequence.input_logs import InputLog, controllers_of, describe_n
 from service.cli.sequence.leader_changes import check_after, describe_changes, find_bad_change
 from service.cli.sequence.pasted import Pasted, PastedEvent
 from service.cli.sequence.wrapped import unwrap
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Line, Part
-from service.cli.terminal.words import json_time, printable
 from service.runtime import clock
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parts import Line, Part
+from service.terminal.words import json_time, printable
 from service.views import sequences as models
 from service.views.model import Row
 from service.views.other_lines import other_line_rows

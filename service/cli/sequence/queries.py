@@ -9,8 +9,8 @@ from typing import Final
 
 from rules.facts.sequence_verdicts import SequenceClass
 from service.cli.server.report import Api, IdForm, Query, Report, build_report, fetch_named
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Row
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parts import Row
 
 EPISODE_ID: Final = IdForm(
     whole=re.compile(r"[0-9a-f]{12}"), beginning=re.compile(r"[0-9a-f]{4,11}")

@@ -16,8 +16,8 @@ from rules.sequence.words import format_count
 from service.cli.application_errors.command import related_lines
 from service.cli.sequence.clients import client_facts
 from service.cli.sequence.queries import SequenceReport
-from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short
-from service.cli.terminal.words import ABSENT, text, time, utc
+from service.terminal.parts import Facts, Line, Part, Row, Table, long, short
+from service.terminal.words import ABSENT, text, time, utc
 
 IN_FULL: Final = 20  # events
 LOSS: Final = str(SequenceClass.LOSS)

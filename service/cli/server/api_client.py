@@ -25,7 +25,7 @@ from rules.errors import (
 )
 from service.api.core.prefix import PREFIX
 from service.cli.server.http_connection import Connection, HttpAnswer, HttpConnection
-from service.cli.terminal.words import printable
+from service.terminal.words import printable
 
 TIMEOUT_SECONDS: Final = 10.0
 LIMIT: Final = 1000  # items of a page

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rules.errors import SettingsError
-from service.cli.terminal.typed_names import complete_name, not_there
+from service.terminal.typed_names import complete_name, not_there
 
 FOLDER: Final = "tidemark"
 FILE: Final = "contexts.json"

@@ -16,13 +16,13 @@ import click
 from rules.errors import NotThereError, RequestError
 from rules.verdict import SEVERITIES
 from service.cli.server.server_options import client_of
-from service.cli.terminal import typed_names
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import is_limited
-from service.cli.terminal.parts import Column, Line, Part, Row, Table
-from service.cli.terminal.typed_names import not_there
-from service.cli.terminal.words import ABSENT
+from service.terminal import typed_names
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import is_limited
+from service.terminal.parts import Column, Line, Part, Row, Table
+from service.terminal.typed_names import not_there
+from service.terminal.words import ABSENT
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient

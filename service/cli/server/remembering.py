@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from service.cli.server.report import Api
-from service.cli.terminal.parts import Row
+from service.terminal.parts import Row
 
 Key = tuple[str, tuple[tuple[str, str | int], ...]]
 

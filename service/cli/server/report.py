@@ -18,11 +18,11 @@ import click
 
 from service.cli.server.listing import query_of
 from service.cli.server.server_options import client_of
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Line, Part, Row, not_seen
-from service.cli.terminal.typed_names import complete_id
-from service.cli.terminal.words import ABSENT, time
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parts import Line, Part, Row, not_seen
+from service.terminal.typed_names import complete_id
+from service.terminal.words import ABSENT, time
 
 PLACE: Final = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
 GAPS: Final = 10  # the others are counted

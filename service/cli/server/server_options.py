@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from rules.errors import SettingsError
-from service.cli.terminal.formats import output_option
+from service.terminal.formats import output_option
 
 if TYPE_CHECKING:
     from service.cli.server.api_client import ApiClient

@@ -19,12 +19,12 @@ from rules.transactions.listing import (
 )
 from rules.transactions.next_steps import OF_DOUBT
 from rules.view import View
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Line, Part
-from service.cli.terminal.parts import not_seen as not_seen_lines
-from service.cli.terminal.words import json_time
 from service.cli.tx.observing import ObservedRounds
 from service.cli.tx.tables import head, not_seen, transactions_table
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parts import Line, Part
+from service.terminal.parts import not_seen as not_seen_lines
+from service.terminal.words import json_time
 from service.views.cluster import SnapshotGap
 from service.views.model import Row
 from service.views.transactions import GAPS_SHOWN, Completeness, transaction_rows

@@ -14,10 +14,10 @@ from rules.transactions.classes import TransactionClass
 from service.cli.options.kafka_options import kafka_options, open_reader
 from service.cli.server import listing
 from service.cli.server.server_options import client_of, optional_server_options, server_options
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex, TransactionalId
-from service.cli.terminal.words import printable
+from service.terminal.answer import print_answer
+from service.terminal.formats import output_option
+from service.terminal.parameters import DAY_SECONDS, FiniteRange, Regex, TransactionalId
+from service.terminal.words import printable
 
 # A partition counts as held when its last stable offset was unchanged for 1.5 s: two rounds have to
 # be further apart.

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from service.cli.server import listing
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Line, Part, Row, Table, long, short
-from service.cli.terminal.words import ABSENT
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parts import Line, Part, Row, Table, long, short
+from service.terminal.words import ABSENT
 
 FILTERS: Final = ("transactional_id", "coordinator")
 STATUS: Final = ("window_ms", "is_whole", "log_is_read", "other_transactions", "coordinators")

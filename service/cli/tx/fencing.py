@@ -10,8 +10,8 @@ from rules.errors import CollectError, RequestError
 from rules.facts.fencing import FencingClass
 from rules.sequence.words import format_count
 from service.cli.server.server_options import client_of
-from service.cli.terminal.parts import Facts, Line, Part, Row
-from service.cli.terminal.words import text, time
+from service.terminal.parts import Facts, Line, Part, Row
+from service.terminal.words import text, time
 
 PATH: Final = "transactions/fencing"
 STYLES: Final = {

@@ -13,12 +13,12 @@ from rules.loss.summary import offsets
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import HOLDING_SCOPES, ListedTransaction, Listing, Place, listing
 from rules.transactions.next_steps import next_step
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Facts, Line, Part
-from service.cli.terminal.words import ABSENT, ago, timestamp
 from service.cli.tx.choosing import cluster_row
 from service.cli.tx.observing import ObservedRounds
 from service.cli.tx.tables import STYLES, coordinator, groups, producer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parts import Facts, Line, Part
+from service.terminal.words import ABSENT, ago, timestamp
 from service.views.cluster import SnapshotGap
 from service.views.model import Row
 from service.views.transactions import transaction_rows

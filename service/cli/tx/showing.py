@@ -22,15 +22,15 @@ from rules.transactions.listing import (
 from service.cli.application_errors.command import related_lines
 from service.cli.application_errors.relating import fetch_related
 from service.cli.server.report import Api
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import is_interactive
-from service.cli.terminal.parts import Facts, Line, Part, not_seen
-from service.cli.terminal.typed_names import complete_name, similar_names
 from service.cli.tx.choosing import cluster_row
 from service.cli.tx.fencing import FencingAnswer, render_fencing
 from service.cli.tx.observing import ClusterObserver, ObservedRounds, observe_at_once
 from service.cli.tx.tables import render_description, render_details
 from service.observe.watch import SnapshotSource
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import is_interactive
+from service.terminal.parts import Facts, Line, Part, not_seen
+from service.terminal.typed_names import complete_name, similar_names
 from service.views.cluster import SnapshotGap
 from service.views.model import Row
 from service.views.transactions import DescribedTransaction, transaction_rows

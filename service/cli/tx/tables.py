@@ -16,8 +16,8 @@ from rules.transactions.blocker_evidence import running
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import WORST_FIRST, ListedTransaction, Listing, Place
 from rules.transactions.next_steps import next_step
-from service.cli.terminal.parts import Column, Facts, Line, Part, Table
-from service.cli.terminal.words import ABSENT, ago, duration, names_text, text, timestamp
+from service.terminal.parts import Column, Facts, Line, Part, Table
+from service.terminal.words import ABSENT, ago, duration, names_text, text, timestamp
 
 STYLES: Final = {
     TransactionClass.HANGING: "bold red",

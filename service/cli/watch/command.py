@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from service.cli.server.server_options import SERVER, TOKEN_FILE, client_of, context_option
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import no_color_option
-from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import no_color_option
+from service.terminal.parameters import DAY_SECONDS, FiniteRange
 
 
 @click.command("watch")
@@ -53,11 +53,11 @@ def command(*, interval: float | None, once: bool, **options: Any) -> int:
 
         return print_status({**options, "output": "table"})
 
-    from service.cli.terminal.stopping import stop_signals  # noqa: PLC0415 - same
     from service.cli.watch.fetching import fetch_board  # noqa: PLC0415 - same
     from service.cli.watch.refreshing import Refresher  # noqa: PLC0415 - same
     from service.cli.watch.session import run_screen  # noqa: PLC0415 - same
     from service.runtime import clock  # noqa: PLC0415 - same
+    from service.terminal.stopping import stop_signals  # noqa: PLC0415 - same
 
     with client_of(options) as api:
         board = fetch_board(api, clock.utc_now())

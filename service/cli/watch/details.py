@@ -10,10 +10,10 @@ from service.cli.alerts.command import render_details as render_alert
 from service.cli.groups.tables import render_group
 from service.cli.loss.queries import LossReport
 from service.cli.loss.tables import render_all_details
-from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, not_seen, short
-from service.cli.terminal.words import ABSENT, duration, names_text, text, time
 from service.cli.watch.fetching import Details, ListName
 from service.cli.watch.lists import running
+from service.terminal.parts import Facts, Line, Part, Row, Table, long, not_seen, short
+from service.terminal.words import ABSENT, duration, names_text, text, time
 
 NO_TIMEOUT_DAYS: Final = 365  # a two-phase commit has the longest timeout that there is
 

@@ -16,13 +16,13 @@ from rich.console import Console
 from rich.text import Text
 
 from service.cli.status import completeness_words, firing_words, loss_words
-from service.cli.terminal.parts import Line, Part, Row
-from service.cli.terminal.screen import print_parts
-from service.cli.terminal.words import duration, printable, time, timestamp_of
 from service.cli.watch.details import render as render_details
 from service.cli.watch.fetching import Board, Details, ListName, Rows
 from service.cli.watch.lists import NAMES, SHAPES, rows_of, subjects_of
 from service.cli.watch.state import Mode, Shown, State
+from service.terminal.parts import Line, Part, Row
+from service.terminal.screen import print_parts
+from service.terminal.words import duration, printable, time, timestamp_of
 
 LEAST_BODY: Final = 3  # lines of a list, however low the screen is
 NOTE_SHARE: Final = (

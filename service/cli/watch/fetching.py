@@ -17,7 +17,7 @@ from service.cli.loss.queries import LossReport, fetch_losses, list_losses
 from service.cli.server.remembering import RememberingApi
 from service.cli.server.report import Api
 from service.cli.status import Overview, read_overview, unseen
-from service.cli.terminal.parts import Row
+from service.terminal.parts import Row
 
 NO_TRANSACTIONS: Final = "this Tidemark has no list of open transactions"
 MORE_ALERTS: Final = "more alerts fire than are read: tidemark alerts ls --state firing --limit 0"

@@ -10,9 +10,9 @@ from typing import Any, Final
 from service.cli.groups.tables import total_lag
 from service.cli.loss import tables as losses
 from service.cli.status import STYLES, firing_for, what
-from service.cli.terminal.parts import Column, Row, long, short
-from service.cli.terminal.words import ABSENT, duration, names_text, text, timestamp_of
 from service.cli.watch.fetching import Board, ListName, Rows, Subject
+from service.terminal.parts import Column, Row, long, short
+from service.terminal.words import ABSENT, duration, names_text, text, timestamp_of
 
 TRANSACTION_STYLES: Final = {
     "hanging": "bold red",

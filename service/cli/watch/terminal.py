@@ -20,10 +20,10 @@ from typing import Any, Final, Self
 from rich.console import ConsoleDimensions, Group
 from rich.text import Text
 
-from service.cli.terminal.formats import is_screen
-from service.cli.terminal.output import OutputClosedError, OutputError
-from service.cli.terminal.screen import console
 from service.cli.watch.keys import is_unfinished, keys_in
+from service.terminal.formats import is_screen
+from service.terminal.output import OutputClosedError, OutputError
+from service.terminal.screen import console
 
 ESCAPE_SECONDS: Final = 0.05  # within which the rest of a key's sequence arrives
 READ_BYTES: Final = 4096

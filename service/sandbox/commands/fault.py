@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.terminal.answer import print_json
-from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange
-from service.cli.terminal.stopping import stop_signals
 from service.sandbox.commands.options import open_sandbox, print_line, with_directory, with_output
+from service.terminal.answer import print_json
+from service.terminal.parameters import DAY_SECONDS, FiniteRange
+from service.terminal.stopping import stop_signals
 
 if TYPE_CHECKING:
     from service.sandbox.cluster.cluster import Sandbox

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from service.cli.terminal.formats import output_option
+from service.terminal.formats import output_option
 
 if TYPE_CHECKING:
     from service.sandbox.cluster.cluster import Sandbox

@@ -16,9 +16,9 @@ import click
 
 from collectors.naming import counted
 from rules.errors import SandboxError, SettingsError
-from service.cli.terminal.stopping import stop_signals
-from service.cli.terminal.words import printable
 from service.sandbox.commands.options import print_line
+from service.terminal.stopping import stop_signals
+from service.terminal.words import printable
 
 if TYPE_CHECKING:
     import threading

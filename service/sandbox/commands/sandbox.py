@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.terminal.answer import print_json
-from service.cli.terminal.exit_codes import ExitCode
 from service.sandbox.commands import fault, receive, simulate, tool, workload
 from service.sandbox.commands.options import (
     open_sandbox,
@@ -21,6 +19,8 @@ from service.sandbox.commands.options import (
     with_output,
 )
 from service.sandbox.demo.command import command as demo
+from service.terminal.answer import print_json
+from service.terminal.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from service.sandbox.cluster.admin import SandboxAdmin

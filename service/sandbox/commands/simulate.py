@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from service.cli.terminal.answer import print_json
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import output_option
 from service.sandbox.simulator.defaults import CLUSTER, SERIES, STEPS, WEEKS, ZONES
+from service.terminal.answer import print_json
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import output_option
 
 if TYPE_CHECKING:
     from service.sandbox.simulator.simulation import Simulation

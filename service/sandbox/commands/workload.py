@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.terminal.answer import print_json
-from service.cli.terminal.formats import output_option_with
-from service.cli.terminal.parameters import FiniteRange
-from service.cli.terminal.stopping import stop_signals
 from service.sandbox.commands.options import open_sandbox, print_line, with_directory
+from service.terminal.answer import print_json
+from service.terminal.formats import output_option_with
+from service.terminal.parameters import FiniteRange
+from service.terminal.stopping import stop_signals
 
 if TYPE_CHECKING:
     from service.sandbox.workloads.counts import Counts

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 
 
 @click.command("demo")
@@ -33,10 +33,10 @@ def command(*, keep: bool, acts: int | None, end: bool) -> int:
       tidemark sandbox demo --acts 1   a short demo
       tidemark sandbox demo --end
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
-    from service.cli.terminal.stopping import stop_signals  # noqa: PLC0415 - same
     from service.sandbox.demo.acts import ACTS  # noqa: PLC0415 - same
     from service.sandbox.demo.running_demo import end_running_demo  # noqa: PLC0415 - help stays fast
     from service.sandbox.demo.story import run_story  # noqa: PLC0415 - same
+    from service.terminal.stopping import stop_signals  # noqa: PLC0415 - same
 
     if end:
         return ExitCode.OK if end_running_demo() else ExitCode.SANDBOX

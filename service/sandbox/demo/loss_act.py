@@ -13,7 +13,6 @@ from typing import Any, Final
 from rules.errors import SandboxError
 from rules.facts.identity import TopicPartition
 from rules.loss.evidence_fields import LossEvidence
-from service.cli.terminal.exit_codes import ExitCode
 from service.runtime.children import child_environment, module_command
 from service.sandbox.cluster.layout import node_layout
 from service.sandbox.demo.act import Act, Observation, Step, is_alone, whole_again
@@ -21,6 +20,7 @@ from service.sandbox.demo.api import Api
 from service.sandbox.demo.stage import INVOICES, LOST, Stage
 from service.sandbox.workloads.log_reading import read_records
 from service.sandbox.workloads.producing_again import content, produce_again
+from service.terminal.exit_codes import ExitCode
 
 RULE: Final = "committed_records_lost"
 CHECKPOINT: Final = "replication-offset-checkpoint"

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from collectors.naming import counted
-from service.cli.terminal.words import few
 from service.sandbox.demo.act import Act, Observation, Step
 from service.sandbox.demo.api import Api, Row
 from service.sandbox.demo.sequence_act import REORDERING
 from service.sandbox.demo.stage import PARCELS, Stage
+from service.terminal.words import few
 
 TAKEN: Final = 200
 DONE: Final = frozenset(("delivered", "superseded"))

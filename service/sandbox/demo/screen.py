@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from service.cli.terminal.words import ABSENT
 from service.sandbox.demo.acts import TOPICS
 from service.sandbox.demo.api import RoundStatus, Row
+from service.terminal.words import ABSENT
 
 WARNING: Final = "bold yellow"
 MAX_FINDINGS: Final = 6

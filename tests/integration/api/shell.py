@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.integration.api.given import Api
 
 

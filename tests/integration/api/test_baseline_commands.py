@@ -10,8 +10,8 @@ from sqlalchemy import Engine
 from rules.baseline.series import Metric
 from rules.baseline.wording import TO
 from service.cli.baselines.command import METRICS
-from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
+from service.terminal.exit_codes import ExitCode
 from tests.integration.api.baseline_runs import (
     AUDIT,
     CLIENT,

@@ -14,13 +14,13 @@ from rules.facts.last_observation import microseconds
 from rules.verdict import Severity
 from service.alerting.alerts.alert import AlertEnd
 from service.api.core.admin_services import JobView
-from service.cli.terminal.exit_codes import ExitCode
 from service.runtime import clock
 from service.scheduling.job import RunOutcome
 from service.storage.jobs.jobs import StoredRun
 from service.storage.rounds import change_events
 from service.storage.tokens import tokens
 from service.storage.tokens.tokens import Scope
+from service.terminal.exit_codes import ExitCode
 from tests.factories import change_event
 from tests.integration.api.given import EVENT, Api
 from tests.integration.api.shell import Shell

@@ -10,10 +10,10 @@ import pytest
 
 from service.app.history import SETTLED, fold_folder
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
 from service.history.days import days_of
 from service.history.folder import open_folder
 from service.settings import read_settings
+from service.terminal.exit_codes import ExitCode
 from tests.factories import at
 from tests.integration.history.persistence import Kept
 

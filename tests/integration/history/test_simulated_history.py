@@ -14,7 +14,6 @@ import pytest
 
 from rules.errors import ConflictError, SandboxError, StoreError
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
 from service.history.days import DayReader, days_of
 from service.history.dictionary import Dictionary
 from service.history.folder import Described, open_folder
@@ -24,6 +23,7 @@ from service.runtime.clock import wait_until
 from service.sandbox.simulator.defaults import CLUSTER
 from service.sandbox.simulator.simulation import Simulation, SimulationRequest
 from service.sandbox.simulator.writing import LABELS_FILE, write_history
+from service.terminal.exit_codes import ExitCode
 from spark.inputs import buckets_of
 from spark.places import Place
 from tests.packed import read_series

@@ -10,13 +10,13 @@ import psutil
 import pytest
 from sqlalchemy import text
 
-from service.cli.terminal.exit_codes import ExitCode
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.cluster import Sandbox
 from service.storage.database import schema
 from service.storage.database.engine import open_database
 from service.storage.database.server import EmbeddedServer
 from service.storage.database.superuser import PASSWORD_FILE
+from service.terminal.exit_codes import ExitCode
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import Kafka
 from tests.integration.serve.served import (

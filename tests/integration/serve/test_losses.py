@@ -24,7 +24,6 @@ from rules.judgement import Finding
 from rules.open_findings import Change, Step
 from rules.verdict import Verdict
 from service.api.findings.views import finding_id
-from service.cli.terminal.exit_codes import ExitCode
 from service.runtime.clock import utc_now, wait_until
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.state import CONTROLLER_ID
@@ -32,6 +31,7 @@ from service.sandbox.faults import prepare_loss
 from service.sandbox.faults.loss_truth import LossTruth
 from service.storage.database.engine import open_database
 from service.storage.findings import findings
+from service.terminal.exit_codes import ExitCode
 from tests.faults import panels
 from tests.integration.serve.claims import assert_shown
 from tests.integration.serve.conftest import Serve

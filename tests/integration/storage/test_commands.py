@@ -13,12 +13,12 @@ import pytest
 from sqlalchemy import text
 
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
 from service.runtime.clock import utc_now
 from service.storage.database import schema
 from service.storage.database.engine import Database, open_database
 from service.storage.database.server import running_url
 from service.storage.tokens import tokens
+from service.terminal.exit_codes import ExitCode
 from tests.database_files import give_files
 
 pytestmark = pytest.mark.integration

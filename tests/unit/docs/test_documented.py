@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.site.commands import ShellLine, lines_of_block, shell_lines
 from tests.site.documented import (
     BEFORE,

@@ -14,10 +14,10 @@ from rules.facts.identity import TopicPartition
 from rules.log_files.missing import Fate
 from service.cli.options.kafka_options import kafka_flags, kafka_options
 from service.cli.server.report import PLACE
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import output_option
-from service.cli.terminal.output import OutputError
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import output_option
+from service.terminal.output import OutputError
 
 if TYPE_CHECKING:
     from service.observe.log_diff.choosing import Copies

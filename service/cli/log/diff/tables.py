@@ -9,7 +9,7 @@ from collectors.naming import counted
 from rules.log_files.histories import SENTENCES
 from rules.log_files.missing import Fate
 from rules.verdict import Verdict
-from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short
+from service.terminal.parts import Facts, Line, Part, Row, Table, long, short
 from service.views.log_diff.document import Result, Shown, transaction_rows
 from service.views.log_diff.words import (
     MEANINGS,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import click
 
-from service.cli.terminal.formats import output_option
+from service.terminal.formats import output_option
 
 PATH: Final = click.Path(path_type=Path, exists=True, readable=False)
 MOST: Final = 2**63 - 1

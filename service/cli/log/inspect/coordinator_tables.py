@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from service.cli.terminal.parts import Line, Part, Row, Table, long, short, time_column
-from service.cli.terminal.words import ABSENT, text
+from service.terminal.parts import Line, Part, Row, Table, long, short, time_column
+from service.terminal.words import ABSENT, text
 
 
 def coordinator_parts(log: Row) -> Iterator[Part]:

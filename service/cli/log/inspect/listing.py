@@ -9,12 +9,12 @@ from typing import Any, Final
 import click
 
 from rules.facts.log_files import FileProblem
-from service.cli.terminal.answer import print_json
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import Format, chosen_format
-from service.cli.terminal.parts import Row
-from service.cli.terminal.words import ABSENT, printable, tab_separated, text, utc
 from service.observe.log_directories import Files
+from service.terminal.answer import print_json
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import Format, chosen_format
+from service.terminal.parts import Row
+from service.terminal.words import ABSENT, printable, tab_separated, text, utc
 from service.views.log_files.filters import Filter
 from service.views.log_files.listed import batch_rows, record_rows
 

@@ -10,10 +10,10 @@ import click
 
 from service.cli.log.inspect import tables
 from service.cli.log.inspect.progress import Progress
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.words import printable
 from service.observe.log_directories import Files
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.words import printable
 from service.views.log_files.document import document, log_row
 from service.views.log_files.filters import Filter
 

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Final
 
 from service.cli.log.inspect.coordinator_tables import coordinator_parts
-from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
-from service.cli.terminal.words import ABSENT, text, time, utc
+from service.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
+from service.terminal.words import ABSENT, text, time, utc
 from service.views.log_files.words import MEBIBYTE, log_facts, log_name, log_title, noteworthy
 
 STYLES: Final[Mapping[str, str]] = {"BREACH": "bold red", "UNKNOWN": "yellow"}

@@ -32,9 +32,9 @@ from rules.remembering import view_of_round
 from rules.transactions.listing import gaps_about
 from rules.view import View
 from service.api.losses.views import CLASS_OF
-from service.cli.terminal.words import printable
 from service.observe.cluster_reader import Scope
 from service.observe.watch import EARLY_SECONDS, SnapshotSource
+from service.terminal.words import printable
 
 AT_MOST: Final = 4  # rounds: two decide, and a new leader may not answer at once
 LOSS_RULES: Final = tuple(rule for rule in RULES if rule.meta.rule_id in CLASS_OF)

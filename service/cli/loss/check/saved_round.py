@@ -25,7 +25,7 @@ from rules.facts.producers import Producers
 from rules.facts.snapshot import RoundReport, Snapshot
 from rules.facts.transaction_log import TransactionLog
 from rules.facts.transactions import Transactions
-from service.cli.terminal.words import printable
+from service.terminal.words import printable
 from service.views.snapshot_rows import FORMAT
 
 MOST_PARTITIONS: Final = 1_000_000  # of one topic; Kafka's clusters have fewer in all

@@ -10,9 +10,9 @@ from collectors.naming import grouped
 from service.api.core.models import VerdictWord
 from service.cli.loss.check.verdicts import EXPLANATIONS, Conclusion, PartitionVerdict
 from service.cli.loss.tables import incidents_in_order, render_details
-from service.cli.terminal.formats import Format, chosen_format
-from service.cli.terminal.parts import Column, Line, Part, Table, not_seen
-from service.cli.terminal.words import json_time, names_text, text, time
+from service.terminal.formats import Format, chosen_format
+from service.terminal.parts import Column, Line, Part, Table, not_seen
+from service.terminal.words import json_time, names_text, text, time
 
 STYLES: Final = {VerdictWord.BREACH: "bold red", VerdictWord.UNKNOWN: "yellow"}
 

@@ -31,8 +31,8 @@ from service.api.losses.models import LossClass
 from service.api.losses.views import Incident, class_of, incident_view, incidents_of, open_loss
 from service.cli.loss.check.rounds import CheckedRounds, rows_without_end, unanswered_commits
 from service.cli.loss.queries import UNKNOWN, LossReport
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.words import json_time
+from service.terminal.exit_codes import ExitCode
+from service.terminal.words import json_time
 from service.views.cluster import SnapshotGap
 from service.views.model import Row
 

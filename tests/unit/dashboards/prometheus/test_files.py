@@ -14,7 +14,7 @@ from dashboards.prometheus.page import alerts_page
 from dashboards.prometheus.rule import AlertingRule, Rule, RuleFile, RuleGroup
 from dashboards.prometheus.yaml_text import duration, render
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 
 PAGE: Final = Path(__file__).parents[4] / "docs" / "prometheus-alerts.md"
 each_file = pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)

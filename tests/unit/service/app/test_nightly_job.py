@@ -11,9 +11,9 @@ import pytest
 from service.app.history import nightly_error, nightly_jobs
 from service.cli.main import run
 from service.cli.nightly import command
-from service.cli.terminal.exit_codes import ExitCode
 from service.scheduling.job import Command
 from service.settings import read_settings
+from service.terminal.exit_codes import ExitCode
 
 
 def test_the_baseline_run_is_started_by_options_that_its_command_has() -> None:

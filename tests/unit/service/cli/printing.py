@@ -8,8 +8,8 @@ from collections.abc import Iterable
 import pytest
 from rich.console import Console
 
-from service.cli.terminal.parts import Part
-from service.cli.terminal.screen import print_parts
+from service.terminal.parts import Part
+from service.terminal.screen import print_parts
 
 
 class Terminal(io.StringIO):

@@ -15,7 +15,7 @@ import pytest
 
 from service.__main__ import main
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.unit.service.cli.api_rows import SILENCE_ID, alert, detail, silence
 from tests.unit.service.cli.documents import PREFIX, STAMP, Handler, page, serving
 from tests.unit.service.cli.printing import at_terminal

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from service.cli.main import run, tidemark
 from service.cli.past.times import TimesAsArguments, name_times
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.site.commands import COMMANDS, commands_in, shell_lines
 
 

@@ -12,8 +12,8 @@ import pytest
 from service.cli.config import check as config_check
 from service.cli.main import run
 from service.cli.serve import command as serve
-from service.cli.terminal.exit_codes import ExitCode
 from service.settings import Settings, entries, read_settings
+from service.terminal.exit_codes import ExitCode
 
 TOKEN = "0123456789abcdef"  # noqa: S105 - for tests
 

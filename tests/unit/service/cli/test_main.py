@@ -25,7 +25,7 @@ from rules.errors import (
     UnreachableError,
 )
 from service.cli.main import LazyGroup, exit_code_of, run
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 
 ROOT: Final = Path(__file__).parents[4]
 HEAVY: Final = (

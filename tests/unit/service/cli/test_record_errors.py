@@ -15,7 +15,7 @@ from rules.facts.gap import GapCause
 from rules.facts.scrapes import ScrapeFailure, Scrapes
 from service.cli.record_errors import command
 from service.cli.server import listing
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.factories import NOON, snapshot
 from tests.schemas import validate
 from tests.scraped import PAGE, client_reading, counted, endpoint_state, rise, scrapes

@@ -8,7 +8,7 @@ import pytest
 
 from rules.catalogue.all_rules import EVERY
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 
 
 def test_every_rule_is_listed_with_its_severity(capsys: pytest.CaptureFixture[str]) -> None:

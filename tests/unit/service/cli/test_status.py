@@ -17,10 +17,10 @@ from rules.judgement import Judgement
 from rules.open_findings import OpenFinding
 from service.cli.server.server_options import DEFAULT
 from service.cli.status import Loss, Overview, read_overview, render
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.formats import output_option
 from service.rounds.latest import RoundOutcome
+from service.terminal.answer import print_answer
+from service.terminal.exit_codes import ExitCode
+from service.terminal.formats import output_option
 from tests.factories import at, gap, snapshot
 from tests.schemas import validate
 from tests.unit.rules.catalogue.judging import view_of

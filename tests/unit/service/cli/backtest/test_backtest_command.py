@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 
 
 @pytest.mark.parametrize(

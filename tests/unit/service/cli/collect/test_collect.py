@@ -8,8 +8,8 @@ import pytest
 
 from rules.facts.gap import GapCause
 from service.cli.collect.command import verdict
-from service.cli.terminal.exit_codes import ExitCode
 from service.observe.cluster_reader import Scope
+from service.terminal.exit_codes import ExitCode
 from tests.factories import gap, group, partitions, snapshot
 
 TOPICS, GROUPS = Scope(topics=re.compile("audit")), Scope(groups=re.compile("audit"))

@@ -13,7 +13,7 @@ import pytest
 from rules.errors import AuthenticationError, CollectError, UnreachableError
 from rules.facts.snapshot import Snapshot
 from service.cli.collect.live import LiveView
-from service.cli.terminal.stopping import interrupt_afterwards
+from service.terminal.stopping import interrupt_afterwards
 from tests.factories import at, commits, group, offsets, partitions, snapshot
 
 Outcome = Snapshot | Exception

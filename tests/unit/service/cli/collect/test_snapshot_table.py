@@ -10,9 +10,9 @@ from rich.console import Console
 from rules.facts.column import Column, Ragged
 from rules.facts.snapshot import Snapshot
 from service.cli.collect.snapshot_table import snapshot_tables
-from service.cli.terminal.parts import SHOWN
-from service.cli.terminal.plain import PIPED_WIDTH
-from service.cli.terminal.screen import console
+from service.terminal.parts import SHOWN
+from service.terminal.plain import PIPED_WIDTH
+from service.terminal.screen import console
 from tests.factories import (
     commits,
     gap,

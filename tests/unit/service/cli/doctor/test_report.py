@@ -18,8 +18,8 @@ from service.cli.doctor.cluster import cluster_checks
 from service.cli.doctor.examining import exit_code
 from service.cli.doctor.tables import render
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
 from service.observe.cluster_checks import ClusterChecks
+from service.terminal.exit_codes import ExitCode
 from service.views.doctor import Area, Check, CheckState, Doctor, worst
 from tests.factories import snapshot
 from tests.unit.collectors.fake_pool import session_of

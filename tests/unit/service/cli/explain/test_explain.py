@@ -15,7 +15,7 @@ import pytest
 from rules.exceptions.collected import Subjects
 from service.cli.explain import queries
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.schemas import validate
 from tests.tool_outputs import lines_of
 from tests.unit.service.cli.printing import at_terminal

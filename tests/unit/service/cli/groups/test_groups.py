@@ -18,9 +18,9 @@ from service.cli.groups import answers, observing
 from service.cli.groups.command import exit_code
 from service.cli.groups.lag import command as lag
 from service.cli.groups.tables import render_group, render_lag, render_list
-from service.cli.terminal.exit_codes import ExitCode
 from service.observe.cluster_reader import Scope
 from service.rounds.latest import RoundOutcome
+from service.terminal.exit_codes import ExitCode
 from tests.factories import (
     at,
     commits,

@@ -9,7 +9,7 @@ import pytest
 
 from service.cli.history.options import read_span
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 
 NOW = datetime(2026, 11, 26, 17, 0, 30, tzinfo=UTC)
 

@@ -12,7 +12,7 @@ import pytest
 
 from rules.facts.log_files import Codec
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.schemas import validate
 from tests.unit.collectors.log_files.coordinator_batches import records_batch, records_bytes
 from tests.unit.collectors.log_files.files import TOPIC_ID, checkpoint_text, write_log

@@ -11,7 +11,7 @@ import pytest
 from collectors.transaction_record import STATES
 from rules.facts.transactions import TransactionState
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.schemas import validate
 from tests.unit.collectors.log_files.coordinator_batches import (
     CommitRecord,

@@ -17,10 +17,10 @@ from service.cli.loss import queries
 from service.cli.loss.command import CLASSES
 from service.cli.loss.queries import LossReport
 from service.cli.server.report import find_missing
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Row
 from service.rounds.latest import RoundOutcome
 from service.rounds.persistence import PersistenceState, PersistenceStatus
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parts import Row
 from tests.factories import gap, snapshot
 from tests.schemas import validate
 from tests.unit.service.api.given import client_of, opened

@@ -12,7 +12,7 @@ from service.api.findings.views import from_memory
 from service.api.losses.views import loss_of
 from service.cli.loss import tables
 from service.cli.loss.queries import LossReport
-from service.cli.terminal.parts import SHOWN, Table
+from service.terminal.parts import SHOWN, Table
 from tests.unit.service.api.losses.losses import BEYOND, PROVEN, SETTLED, open_loss
 from tests.unit.service.cli.printing import at_terminal, printed
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from service.cli.past.series import command
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.unit.service.cli.documents import STAMP, Handler, serving
 
 NOON: Final = "2025-06-02T12:00:00Z"

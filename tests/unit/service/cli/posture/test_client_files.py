@@ -11,7 +11,7 @@ import pytest
 
 from service.cli.main import run
 from service.cli.posture.client_files import release_of
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.schemas import validate
 
 

@@ -10,7 +10,7 @@ from rules.facts.snapshot import Snapshot
 from service.cli.posture.command import exit_code
 from service.cli.posture.observing import document_of
 from service.cli.posture.tables import render
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.factories import gap
 from tests.schemas import validate
 from tests.unit.rules.posture.given import DENIED, Topic, cluster

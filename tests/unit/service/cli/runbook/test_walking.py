@@ -13,8 +13,8 @@ from service.cli.runbook.running import SECONDS, Result, Show, run
 from service.cli.runbook.surroundings import Surroundings
 from service.cli.runbook.transcript import Transcript, default_path
 from service.cli.runbook.walking import Walk
-from service.cli.terminal.output import OutputError
 from service.runbooks.form import SECTIONS, parse
+from service.terminal.output import OutputError
 
 NOW = datetime(2026, 1, 31, 3, tzinfo=UTC)
 ABORT = "kafka-transactions.sh abort --topic={topic} --partition=0 --start-offset=5"

@@ -6,7 +6,7 @@ import pytest
 
 from service.cli.sequence.client_lines import is_clients
 from service.cli.sequence.explaining import remarks
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.unit.service.cli.sequence.given import OUT_OF_ORDER, reading, rejected
 
 JAVA_RETRY = (

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.unit.service.cli.sequence.given import OUT_OF_ORDER, TOPIC_ID, reading, rejected
 
 ORDINARY = "[2026-11-21 12:00:00,000] INFO [GroupCoordinator 1]: Stabilized group a (kafka)"

@@ -11,10 +11,10 @@ from rules.view import View
 from service.cli.sequence import queries
 from service.cli.sequence.tables import render_list
 from service.cli.server.report import find_missing
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import Table
 from service.rounds.latest import RoundOutcome
 from service.rounds.persistence import PersistenceStatus
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parts import Table
 from tests.schemas import validate
 from tests.unit.rules.suspicion.counted import LATE, QUIET, ROSE, seen
 from tests.unit.rules.suspicion.counted import play as play_counted

@@ -9,7 +9,7 @@ import pytest
 
 from service.cli.sequence import clients, tables
 from service.cli.sequence.queries import SequenceReport
-from service.cli.terminal.parts import SHOWN
+from service.terminal.parts import SHOWN
 from service.views.sequences import LeaderChange, RejectedBatch, sequence_event
 from tests.factories import at
 from tests.unit.service.api.sequences.sequences import LOSS, REORDERING, SUSPECTED, episode_of

@@ -23,7 +23,7 @@ from rules.errors import (
 from service.cli.main import exit_code_of
 from service.cli.server.api_client import ApiClient
 from service.cli.server.server_options import client_of, server_options
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.unit.service.cli.mock_connection import MockConnection
 
 SERVER = "http://tidemark.example:8780"

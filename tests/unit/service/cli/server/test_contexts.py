@@ -20,7 +20,7 @@ from service.cli.server.server_options import (
     options_to,
     server_options,
 )
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.unit.service.cli.printing import at_terminal
 
 HERE: Final = "http://127.0.0.1:8780"

@@ -10,12 +10,12 @@ from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.snapshot import Snapshot
 from rules.facts.transactions import Transaction, TransactionState
-from service.cli.terminal.parts import Part
-from service.cli.terminal.screen import console, print_parts
 from service.cli.tx.observing import (
     ObservedRounds,
 )
 from service.observe.cluster_reader import Scope
+from service.terminal.parts import Part
+from service.terminal.screen import console, print_parts
 from tests.factories import (
     at,
     commits,

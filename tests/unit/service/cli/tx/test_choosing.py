@@ -10,11 +10,11 @@ import pytest
 
 from rules.facts.gap import GapScope
 from rules.facts.transactions import IdVisibility
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parts import SHOWN
 from service.cli.tx import tables
 from service.cli.tx.choosing import Choice, choose, document, exit_code, render
 from service.cli.tx.observing import ObservedRounds
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parts import SHOWN
 from tests.factories import (
     at,
     gap,

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from rules.facts.transaction_log import TransactionLog
 from service.cli.server import listing
-from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx.command import command
+from service.terminal.exit_codes import ExitCode
 from tests.schemas import validate
 from tests.unit.rules.transactions.cost_rounds import PLACES, observed, play, transactions_of
 from tests.unit.service.api.given import client_of

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from rules.errors import UnreachableError
-from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx import fencing, showing
+from service.terminal.exit_codes import ExitCode
 from service.views.fencing import fencing_of
 from tests.factories import transaction
 from tests.schemas import validate

@@ -11,7 +11,6 @@ from rules.errors import UnreachableError
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.snapshot import Snapshot
 from rules.question import ProducersQuestion
-from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx import proof
 from service.cli.tx.choosing import Choice, choose, exit_code
 from service.cli.tx.command import LEAST_INTERVAL
@@ -23,6 +22,7 @@ from service.cli.tx.observing import (
     observe_at_once,
 )
 from service.observe.cluster_reader import Scope
+from service.terminal.exit_codes import ExitCode
 from tests.factories import (
     at,
     gap,

@@ -8,8 +8,8 @@ import pytest
 
 from rules.facts.gap import GapScope
 from rules.facts.transactions import IdVisibility
-from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx import proof
+from service.terminal.exit_codes import ExitCode
 from tests.factories import (
     gap,
     transactions,

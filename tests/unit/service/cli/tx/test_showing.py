@@ -12,8 +12,8 @@ from rules.errors import UnreachableError
 from rules.facts.gap import GapCause
 from rules.facts.identity import TopicPartition
 from rules.facts.transactions import TransactionState
-from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx import showing, tables
+from service.terminal.exit_codes import ExitCode
 from tests.application_lines import fatal, problem
 from tests.factories import (
     transaction,

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.unit.service.api.given import client_of, opened
 from tests.unit.service.api.losses.losses import open_loss
 from tests.unit.service.cli.api_rows import alert, detail

@@ -15,11 +15,11 @@ import pytest
 
 from rules.facts.broker_log import SequenceForm
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
 from service.sandbox import faults
 from service.sandbox.cluster.tools import TOOLS
 from service.sandbox.commands import fault as fault_command
 from service.sandbox.faults import FAULTS, Client
+from service.terminal.exit_codes import ExitCode
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from rules.facts.snapshot import Snapshot
 from rules.question import EpochEndQuestion
 from service.cli.loss.check import rounds, showing
 from service.cli.loss.check.verdicts import Conclusion, conclude
-from service.cli.terminal.exit_codes import ExitCode
+from service.terminal.exit_codes import ExitCode
 from tests.factories import (
     at,
     commits,

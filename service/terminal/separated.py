@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from service.cli.terminal.parts import Facts, Line, Part, Table
-from service.cli.terminal.words import ABSENT, printable, tab_separated
+from service.terminal.parts import Facts, Line, Part, Table
+from service.terminal.words import ABSENT, printable, tab_separated
 
 
 def print_separated(parts: Iterable[Part]) -> None:

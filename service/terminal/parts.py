@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from service.cli.terminal.words import text, utc
+from service.terminal.words import text, utc
 
 SHOWN: Final = 200  # rows of a table: on a terminal, more than a person reads; a pipe has all
 LABEL_WIDTH: Final = 12

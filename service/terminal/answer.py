@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from service.cli.terminal.formats import Format, chosen_format, has_colours, is_limited
-from service.cli.terminal.parts import SHOWN, Part, Table
-from service.cli.terminal.words import tab_separated
+from service.terminal.formats import Format, chosen_format, has_colours, is_limited
+from service.terminal.parts import SHOWN, Part, Table
+from service.terminal.words import tab_separated
 
 
 def print_json(document: object, *, indent: int | None = None) -> None:
@@ -39,7 +39,7 @@ def print_answer(document: object, parts: Iterable[Part], options: Mapping[str, 
 
 def print_parts(parts: Iterable[Part]) -> None:
     """Print parts below each other, or separated by tabs; only on a screen are rows left out."""
-    from service.cli.terminal import plain, separated  # noqa: PLC0415 - keeps `--help` fast
+    from service.terminal import plain, separated  # noqa: PLC0415 - keeps `--help` fast
 
     if chosen_format() is Format.TSV:
         separated.print_separated(parts)
@@ -52,7 +52,7 @@ def print_parts(parts: Iterable[Part]) -> None:
         most = SHOWN if has_limit or not isinstance(part, Table) else len(part.rows)
         drawn = plain.draw(part, width=width, most=most, is_coloured=is_coloured)
         if drawn is None:
-            from service.cli.terminal import screen  # noqa: PLC0415 - 40 ms, and seldom needed
+            from service.terminal import screen  # noqa: PLC0415 - 40 ms, and seldom needed
 
             screen.print_parts([part], screen.console(), most)
         else:

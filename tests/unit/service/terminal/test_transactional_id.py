@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.parameters import MAX_BYTES
+from service.terminal.exit_codes import ExitCode
+from service.terminal.parameters import MAX_BYTES
 
 
 @pytest.mark.parametrize(

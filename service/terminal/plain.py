@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from service.cli.terminal.formats import is_screen
-from service.cli.terminal.parts import Facts, Line, Part, Table
-from service.cli.terminal.words import printable
+from service.terminal.formats import is_screen
+from service.terminal.parts import Facts, Line, Part, Table
+from service.terminal.words import printable
 
 PIPED_WIDTH: Final = 240  # of a table in a pipe, beyond which its cells are folded, never cut
 WIDE: Final = 100_000  # columns: nothing is folded

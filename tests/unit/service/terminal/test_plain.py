@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
-from service.cli.terminal.parts import Facts, Line, Part, Row, Table, long, short
-from service.cli.terminal.plain import draw
+from service.terminal.parts import Facts, Line, Part, Row, Table, long, short
+from service.terminal.plain import draw
 from tests.unit.service.cli.printing import printed
 
 COLUMNS = (short("severity"), long("what", "name"), long("where"))

@@ -12,9 +12,9 @@ import yaml
 from click.testing import CliRunner
 
 from service.cli.main import tidemark
-from service.cli.terminal.answer import print_answer
-from service.cli.terminal.formats import Format, has_colours, output_option
-from service.cli.terminal.parts import SHOWN, Column, Facts, Line, Row, Table, long, short
+from service.terminal.answer import print_answer
+from service.terminal.formats import Format, has_colours, output_option
+from service.terminal.parts import SHOWN, Column, Facts, Line, Row, Table, long, short
 from tests.unit.service.cli.printing import Terminal
 
 LONG: Final = "orders with spaces and ünïcode " * 20

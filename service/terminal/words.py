@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from service.cli.terminal.formats import is_limited
+from service.terminal.formats import is_limited
 
 ABSENT: Final = "-"  # a value that is unknown or absent
 UNITS: Final = (("d", 86_400), ("h", 3600), ("min", 60))

@@ -14,11 +14,11 @@ from rich.cells import cell_len
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from service.cli.terminal.formats import Format, chosen_format, has_colours, is_screen
-from service.cli.terminal.parts import LABEL_WIDTH, SHOWN, Facts, Line, Part, Table
-from service.cli.terminal.plain import GAP, PIPED_WIDTH, WIDE, facts_text
-from service.cli.terminal.separated import print_rows
-from service.cli.terminal.words import printable
+from service.terminal.formats import Format, chosen_format, has_colours, is_screen
+from service.terminal.parts import LABEL_WIDTH, SHOWN, Facts, Line, Part, Table
+from service.terminal.plain import GAP, PIPED_WIDTH, WIDE, facts_text
+from service.terminal.separated import print_rows
+from service.terminal.words import printable
 
 
 def console() -> Console:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
-from service.cli.terminal.parameters import Duration, Timestamp, TimeZone
+from service.terminal.parameters import Duration, Timestamp, TimeZone
 
 SUMMER = datetime(2026, 7, 1)  # noqa: DTZ001 - the zone is what is tested
 

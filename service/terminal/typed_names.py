@@ -16,8 +16,8 @@ from typing import Final
 import click
 
 from rules.errors import NotThereError, RequestError
-from service.cli.terminal.formats import is_interactive
-from service.cli.terminal.words import few, printable
+from service.terminal.formats import is_interactive
+from service.terminal.words import few, printable
 
 COMPARED: Final = 20_000  # names that are searched for similar ones, in a second or so
 SIMILAR: Final = 3

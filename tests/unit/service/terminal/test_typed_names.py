@@ -6,8 +6,8 @@ import click
 import pytest
 
 from rules.errors import NotThereError, RequestError
-from service.cli.terminal.formats import CHOSEN, Format
-from service.cli.terminal.typed_names import complete_id, complete_name
+from service.terminal.formats import CHOSEN, Format
+from service.terminal.typed_names import complete_id, complete_name
 from tests.unit.service.cli.printing import at_terminal
 
 NAMES = ("billing", "billing-audit", "two words", "größe", "[bold]")

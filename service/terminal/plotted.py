@@ -6,8 +6,8 @@ import shutil
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from service.cli.terminal.parts import Line, Part
-from service.cli.terminal.plot import Point, plot
+from service.terminal.parts import Line, Part
+from service.terminal.plot import Point, plot
 
 MARKS: Final = "• measured   ? not measured"
 

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from service.cli.terminal.stopping import ended_in_order
+from service.terminal.stopping import ended_in_order
 
 
 def test_sigterm_interrupts_once_so_that_what_is_open_is_closed() -> None:

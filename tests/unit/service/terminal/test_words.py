@@ -8,9 +8,9 @@ import click
 import pytest
 
 from rules.facts.transactions import NO_TIMEOUT
-from service.cli.terminal.formats import CHOSEN, Format
-from service.cli.terminal.words import ago, duration, few, names_text
 from service.cli.tx.tables import timeout
+from service.terminal.formats import CHOSEN, Format
+from service.terminal.words import ago, duration, few, names_text
 from tests.unit.service.cli.printing import at_terminal
 
 

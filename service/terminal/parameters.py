@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from collectors.broker_log.wording.times import zone_of
-from service.cli.terminal.words import printable
+from service.terminal.words import printable
 
 DAY_SECONDS: Final = 86_400.0
 UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}  # those of amtool

@@ -15,9 +15,9 @@ import pytest
 
 from service.cli.collect.snapshot_table import snapshot_tables
 from service.cli.main import run
-from service.cli.terminal.exit_codes import ExitCode
-from service.cli.terminal.output import OutputClosedError, OutputError, guarded_streams
-from service.cli.terminal.screen import console
+from service.terminal.exit_codes import ExitCode
+from service.terminal.output import OutputClosedError, OutputError, guarded_streams
+from service.terminal.screen import console
 from tests.factories import snapshot
 
 ROOT: Final = Path(__file__).parents[5]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.cli.terminal.plot import Point, plot
+from service.terminal.plot import Point, plot
 from tests.factories import at
 
 

@@ -70,12 +70,11 @@ def is_alone(topic: str, records: int) -> Seen:
 
 
 def whole_again(observed: Observation) -> str | None:
-    """See that all replicas are in sync again, and that only events are left."""
+    """See that all replicas are in sync again, and that only events and posture are left."""
     last = observed.last
     if not last.is_calm(last.partitions):
         return None
-    events = {finding["rule"] for finding in last.findings}
     return (
         f"all {len(last.partitions)} partitions are whole again; what happened does not un-happen: "
-        f"{', '.join(sorted(events))} stay open for a day"
+        f"{', '.join(sorted(last.events))} stay open for a day"
     )

@@ -14,6 +14,7 @@ from typing import Final
 from tests.integration.ordinary.audited import Place
 from tests.integration.ordinary.coordinator_logs import Commit
 from tests.integration.ordinary.services import INTERVALS, ReportedFinding
+from tests.integration.ordinary.topics import MADE_WRONG
 from tests.integration.ordinary.truth import Truth
 
 # A finding is dated by the round that found it; what it reports began before that round, by an
@@ -133,11 +134,22 @@ def was_replaced(finding: ReportedFinding, truth: Truth) -> str | None:
     return "a new client took it over" if truth.replaced.get(name) else None
 
 
+def was_made_wrong(finding: ReportedFinding, _truth: Truth) -> str | None:
+    """The run made these topics so, and no others."""
+    names = str(finding.evidence.get("names", "")).split(", ")
+    ends = MADE_WRONG.get(finding.labels.get("check", ""), ())
+    is_so = len(names) == len(ends) == finding.evidence.get("wrong") and all(
+        name.endswith(f"-{end}") for name, end in zip(names, ends, strict=True)
+    )
+    return "the topics were made so" if is_so else None
+
+
 CONFIRMATIONS: Final[Mapping[str, Confirm]] = {
     "committed_beyond_log_end": is_lost,
     "committed_records_lost": is_lost,
     "consumer_group_rewound": was_rewound,
     "consumer_group_stalled": group_stood,
+    "exactly_once_posture": was_made_wrong,
     "high_watermark_stuck": nothing_acknowledged,
     "last_stable_offset_stuck": transaction_was_long,
     "partition_offline": no_leader,

@@ -18,6 +18,12 @@ UNCLEAN: Final = {"unclean.leader.election.enable": "true"}
 PAIRS: Final = [[1, 2], [2, 3], [3, 1], [2, 1], [3, 2], [1, 3]]
 PARTITIONS: Final = 6
 OLD_RECORDS: Final = 40
+# By check of posture: the ends of the names of the topics whose settings are made wrong.
+MADE_WRONG: Final = {
+    "topic_min_insync_replicas": ("pairs",),
+    "topic_replication": ("pairs",),
+    "topic_unclean_election": ("long", "orders", "orders-validated", "pairs"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

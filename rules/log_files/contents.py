@@ -38,8 +38,9 @@ class ContentMatches:
     """The contents of the copy's records, and at which offset of the new log each was seen first."""
 
     is_complete: bool = True  # every record of the copy is among them
-    _seen: dict[Digest, int] = field(default_factory=dict)
-    _open: dict[int, list[Digest]] = field(default_factory=dict)  # by producer id
+    _seen: dict[Digest, int] = field(default_factory=dict)  # where it stays
+    # In transactions without an end so far, by producer id: any of them may be aborted.
+    _open: dict[int, dict[Digest, int]] = field(default_factory=dict)
 
     def take_old(self, digest: Digest) -> None:
         """Add a record of the copy."""
@@ -50,21 +51,28 @@ class ContentMatches:
 
     def take_new(self, batch: LogBatch, records: Iterable[tuple[int, Digest]]) -> None:
         """Take the records of a batch of the new log, with their offsets."""
+        places: dict[Digest, int] = {}
         for offset, digest in records:
             if self._seen.get(digest) == _NOT_SEEN:
-                self._seen[digest] = offset
-                if batch.is_transactional and batch.producer_id is not None:
-                    self._open.setdefault(batch.producer_id, []).append(digest)
+                places.setdefault(digest, offset)
+        if batch.producer_id is None or not batch.is_transactional:
+            self._seen.update(places)
+        elif places:
+            known = self._open.setdefault(batch.producer_id, {})
+            known.update({each: at for each, at in places.items() if each not in known})
 
     def take_marker(self, batch: LogBatch) -> None:
         """Forget what an aborted transaction of the new log had: no read_committed consumer gets it."""
         if batch.producer_id is None or batch.control is None:
             return
-        digests = self._open.pop(batch.producer_id, [])
-        if batch.control.type is ControlType.ABORT:
-            self._seen.update(dict.fromkeys(digests, _NOT_SEEN))
+        places = self._open.pop(batch.producer_id, {})
+        if batch.control.type is ControlType.COMMIT:
+            fresh = {each: at for each, at in places.items() if self._seen[each] == _NOT_SEEN}
+            self._seen.update(fresh)
 
     def offset_of(self, digest: Digest) -> int | None:
         """Return where the new log has a record of this content; None if nowhere."""
         offset = self._seen.get(digest, _NOT_SEEN)
-        return None if offset == _NOT_SEEN else offset
+        if offset != _NOT_SEEN:
+            return offset
+        return min((each[digest] for each in self._open.values() if digest in each), default=None)

@@ -43,6 +43,19 @@ def test_what_was_aborted_is_there_for_no_consumer() -> None:
     assert matches.offset_of(ORDER) == 22
 
 
+def test_what_an_aborted_transaction_had_may_be_there_once_more() -> None:
+    """An application that started again sends it while its former transaction waits for its timeout."""
+    matches = ContentMatches()
+    matches.take_old(ORDER)
+    matches.take_new(in_transaction(20, 20), [(20, ORDER)])
+    matches.take_new(in_transaction(21, 21, producer_id=8), [(21, ORDER)])
+    assert matches.offset_of(ORDER) == 20, "both are open: neither is excluded"
+    matches.take_marker(marker(22, ControlType.ABORT))
+    assert matches.offset_of(ORDER) == 21
+    matches.take_marker(marker(23, producer_id=8))
+    assert matches.offset_of(ORDER) == 21
+
+
 def test_more_than_can_be_compared_is_no_complete_comparison(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

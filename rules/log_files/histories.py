@@ -51,6 +51,12 @@ class OldLog:
     high_watermark: int | None = None  # that is proven: a lower bound
     is_cut: bool = False  # something behind a readable batch cannot be read
 
+    @property
+    def ends_early(self) -> bool:
+        """Whether its broker had more: something cannot be read, or it ends before what was replicated."""
+        is_short = self.high_watermark is not None and self.high_watermark > self.log_end
+        return self.is_cut or is_short
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewLog:
@@ -115,9 +121,7 @@ def _why_nothing(old: OldLog) -> DiffReason:
 
     A copy that ends before what its broker knew to be replicated is not all that the broker had.
     """
-    if old.is_cut or (old.high_watermark is not None and old.high_watermark > old.log_end):
-        return DiffReason.COPY_IS_CUT
-    return DiffReason.NOTHING_MISSING
+    return DiffReason.COPY_IS_CUT if old.ends_early else DiffReason.NOTHING_MISSING
 
 
 SENTENCES: Final[Mapping[DiffReason, str]] = {

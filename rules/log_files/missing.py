@@ -132,6 +132,8 @@ class MissingBatches:
     stopped_at: int | None = None  # the first offset that was too much
     end: int = 0  # behind the last batch of the copy
     gaps: list[tuple[int, int]] = field(default_factory=list)  # offsets without a batch: from, to
+    new_gaps: list[tuple[int, int]] = field(default_factory=list)  # likewise, of the new log
+    _new_end: int = 0
     _batches: list[MissingBatch] = field(default_factory=list)
     _open: dict[int, list[int]] = field(default_factory=dict)  # by producer id
     _by_sequence: dict[tuple[int, int, int], int] | None = None
@@ -149,6 +151,7 @@ class MissingBatches:
                 continue
             if len(self._batches) >= MAX_BATCHES:
                 self.stopped_at = batch.base_offset
+                self._open.clear()  # what is left out may have their markers
                 return
             self._note_gap(batch)
             if batch.is_control:
@@ -189,10 +192,18 @@ class MissingBatches:
 
     def take_new(self, batch: LogBatch) -> None:
         """Take one batch of the new log that lies beyond the divergence; in order."""
+        self._note_new_gap(batch)
         if batch.is_control:
             self._take_marker(batch)
         elif batch.base_sequence is not None and batch.producer_id is not None:
             self._take_sequence(batch)
+
+    def _note_new_gap(self, batch: LogBatch) -> None:
+        """Note offsets of the new log that no batch has; what was sent again may have been among them."""
+        expected = max(self._new_end, self.divergence)
+        if batch.base_offset > expected:
+            self.new_gaps.append((expected, batch.base_offset))
+        self._new_end = batch.last_offset + 1
 
     def _take_marker(self, marker: LogBatch) -> None:
         """Let the new log's first marker of a producer end the transaction that the copy left open.

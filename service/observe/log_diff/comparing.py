@@ -90,16 +90,18 @@ def compare(
         high_watermark=old.high_watermark,
     )
     if parting.reason is None and parting.offset is not None:
-        _compare(comparison, source, parting.offset, by_content=by_content)
+        _compare(comparison, source, parting.offset, is_cut=old.ends_early, by_content=by_content)
     return comparison
 
 
 def _compare(
-    comparison: Comparison, source: NewSource, divergence: int, *, by_content: bool
+    comparison: Comparison, source: NewSource, divergence: int, *, is_cut: bool, by_content: bool
 ) -> None:
     copy = comparison.copy
-    missing = MissingBatches(divergence=divergence, is_cut=copy.is_cut)
-    missing.take_old(batch.header for batch in copy.batches(divergence))
+    # What lies before the log start was deleted, by retention or DeleteRecords.
+    start = max(divergence, copy.log_start)
+    missing = MissingBatches(divergence=start, is_cut=is_cut)
+    missing.take_old(batch.header for batch in copy.batches(start))
     comparison.missing = missing
     comparison.high_watermark = proven_high_watermark([comparison.high_watermark], missing.batches)
     if by_content:

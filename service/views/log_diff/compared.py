@@ -81,7 +81,8 @@ class Comparison:
     def is_new_complete(self) -> bool:
         """Whether what was not found in the new log is not there."""
         has_all = self.matches is None or self.matches.is_complete
-        return self.new_error is None and has_all and not self.unreadable_new
+        has_gaps = self.missing is not None and bool(self.missing.new_gaps)
+        return self.new_error is None and has_all and not has_gaps and not self.unreadable_new
 
     @property
     def reason(self) -> DiffReason:
@@ -93,9 +94,11 @@ class Comparison:
             return DiffReason.COMMITTED_MISSING
         if counts[Fate.NOT_COMPARED]:
             return DiffReason.NOT_COMPARED
-        if any(counts[fate] for fate in (*OPEN_FATES, Fate.NOT_READABLE)):
+        missing = self.missing
+        is_all = missing is None or missing.stopped_at is None
+        if not is_all or any(counts[fate] for fate in (*OPEN_FATES, Fate.NOT_READABLE)):
             return DiffReason.PERHAPS_MISSING
-        is_whole = self.missing is None or (not self.missing.gaps and not self.copy.is_cut)
+        is_whole = missing is None or not (missing.gaps or missing.is_cut or self.copy.is_cut)
         return DiffReason.NOTHING_LOST if is_whole else DiffReason.COPY_IS_CUT
 
     @property

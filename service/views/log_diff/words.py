@@ -43,11 +43,12 @@ def limits(comparison: Comparison) -> Iterator[str]:
         yield "The copy has more records than are compared by content."
     if missing.stopped_at is not None:
         yield f"The copy has more batches than are compared: those from offset {missing.stopped_at} on are left out."
-    for start, end in missing.gaps[:MAX_GAPS]:
-        yield (
-            f"The copy has no batch with the offsets {start} to {end - 1}: a segment is missing or damaged, or a "
-            "compaction removed them."
-        )
+    for log, gaps in (("copy", missing.gaps), ("new log", missing.new_gaps)):
+        for start, end in gaps[:MAX_GAPS]:
+            yield (
+                f"The {log} has no batch with the offsets {start} to {end - 1}: a segment is missing or damaged, or a "
+                "compaction removed them."
+            )
     yield from (f"Not read: {problem}" for problem in comparison.copy.problems[:MAX_GAPS])
     if comparison.copy.log.is_cleaned:
         yield (

@@ -8,6 +8,7 @@ import pytest
 
 from rules.facts.log_files import LOG_APPEND_TIME_BIT, ControlType, LogBatch
 from rules.facts.rejections import SEQUENCES
+from rules.log_files import missing as missing_batches
 from rules.log_files.missing import Fate, MissingBatches, Outcome, proven_high_watermark
 from tests.unit.rules.log_files.old_batches import PRODUCER, batch, in_transaction, marker
 
@@ -130,6 +131,20 @@ def test_a_copy_that_is_cut_may_have_had_the_marker_itself() -> None:
 def test_a_marker_behind_missing_offsets_may_be_of_another_transaction() -> None:
     missing = compared([in_transaction(10, 14), marker(20)])
     assert (fates(missing), missing.gaps) == ([Fate.UNDECIDED], [(15, 20)])
+
+
+def test_a_marker_behind_what_is_left_out_may_be_of_another_transaction(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(missing_batches, "MAX_BATCHES", 1)
+    missing = compared([in_transaction(10, 14), marker(15, ABORT)], [marker(30)])
+    assert (fates(missing), missing.stopped_at) == ([Fate.UNDECIDED], 15)
+
+
+def test_offsets_that_the_new_log_lacks_are_noted() -> None:
+    missing = compared([batch(10, 14)], [batch(9, 11, crc=5), batch(12, 12), batch(20, 21)])
+    assert missing.new_gaps == [(13, 20)]
+    assert compared([batch(10, 14)], [batch(12, 12)]).new_gaps == [(10, 12)]
 
 
 def test_only_what_is_proven_to_be_committed_is_lost() -> None:

@@ -16,7 +16,7 @@ from service.terminal.exit_codes import ExitCode
 from tests.schemas import validate
 from tests.unit.collectors.log_files.coordinator_batches import records_batch, records_bytes
 from tests.unit.collectors.log_files.files import TOPIC_ID, checkpoint_text, write_log
-from tests.unit.collectors.wire.records import Batch
+from tests.unit.collectors.wire.records import TRANSACTIONAL, Batch, marker
 from tests.unit.collectors.wire.test_compression import packed
 
 PLACE: Final = "orders-3"
@@ -188,6 +188,47 @@ def test_a_copy_that_is_cut_is_compared_as_far_as_it_goes(
     only = partition(capsys)
     assert counts(only) == {"lost": 2, "again": 1}
     assert any("the file ends within a batch" in limit for limit in only["limits"])
+
+
+@pytest.mark.parametrize(
+    ("high_watermark", "fate"),
+    [
+        pytest.param(3, "lost", id="the coordinator wrote its marker to the new leader"),
+        pytest.param(9, "undecided", id="a copy without its last segment may have had the marker"),
+    ],
+)
+def test_the_new_log_ends_a_transaction_of_a_whole_copy_only(
+    logs: Logs, capsys: pytest.CaptureFixture[str], high_watermark: int, fate: str
+) -> None:
+    old = logs.write("old", (COMMON, of(2, b"x", attributes=TRANSACTIONAL)), "0 0", high_watermark=high_watermark)
+    end = marker(is_commit=True, base_offset=2, producer_id=7, producer_epoch=0)
+    new = logs.write("new", (COMMON, replace(end, leader_epoch=1)), "0 0", "1 2")
+    diff(old, new, "-o", "json")
+    assert counts(partition(capsys)) == {fate: 1}
+
+
+def test_what_the_copy_had_deleted_is_not_lost(
+    logs: Logs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Kafka Streams deletes what it has read of a repartition topic: the segment keeps it for a while."""
+    old, new = logs.both()
+    starts = checkpoint_text("orders 3 4")
+    (old.parent / "log-start-offset-checkpoint").write_text(starts)
+    diff(old, new, "-o", "json")
+    assert counts(partition(capsys)) == {"again": 1, "beyond_high_watermark": 1}
+
+
+def test_offsets_that_the_new_log_lacks_may_be_what_was_sent_again(
+    logs: Logs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = logs.both()[0]
+    lines = logs.folder / "lost.jsonl"
+    new = logs.write("holed", (*NEW[:2], of(9, b"later", epoch=1, producer=8)), "0 0", "1 2")
+    assert diff(old, new, "--records", lines, "-o", "json") == ExitCode.LOST
+    only = partition(capsys)
+    assert counts(only) == {"not_compared": 3, "beyond_high_watermark": 1}
+    assert any("The new log has no batch with the offsets 3 to 8" in limit for limit in only["limits"])
+    assert lines.read_text() == ""
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ from rules.facts.log_files import BatchBlock, FileProblem, LogBatch, ProblemKind
 from rules.facts.log_folders import PartitionLog, SegmentFile
 from rules.facts.log_states import EpochStart
 
-# How a log ends that is being written, or was when its broker died.
-OPEN_ENDS: Final = frozenset({ProblemKind.TRUNCATED, ProblemKind.ZEROS})
+# How a log ends that is being written, or was when its broker died: with `preallocate`, in zeros.
+# Half a batch is another thing: what is behind it may not have been copied.
+OPEN_ENDS: Final = frozenset({ProblemKind.ZEROS})
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ SHOWN: Final = 3  # problems of a folder without a log
 def find_copies(path: Path, name: TopicPartition | None, *, is_renamed: bool = False) -> Copies:
     """Return the logs below a path, by partition; `name` alone is wanted, where it is known.
 
-    With `is_renamed` the folder that was named is of that partition, whatever it is called.
+    With `is_renamed` the folder that was named is of that partition, whatever it is called; it is not called
+    after another partition of the topic.
 
     Raises:
         ValueError: there are none, or one whose partition is not known.
@@ -30,7 +31,9 @@ def find_copies(path: Path, name: TopicPartition | None, *, is_renamed: bool = F
         why = "; ".join(map(str, problems[:SHOWN])) or f"{path} holds no segment of a log"
         raise ValueError(why)
     if name is not None and len(logs) == 1:
-        own = None if is_renamed and Path(logs[0].folder) == path else logs[0].name
+        own = logs[0].name
+        if is_renamed and Path(logs[0].folder) == path and not _is_sibling(own, name):
+            own = None
         if own in (None, name):
             return {name: logs[0]}
     unnamed = [log.folder for log in logs if log.name is None]
@@ -44,3 +47,8 @@ def find_copies(path: Path, name: TopicPartition | None, *, is_renamed: bool = F
     if name not in by_name:
         raise ValueError(f"{path} has no partition {name}")
     return {name: by_name[name]}
+
+
+def _is_sibling(own: TopicPartition | None, name: TopicPartition) -> bool:
+    """Whether a folder is of another partition of the same topic: the topic id does not tell them apart."""
+    return own is not None and own.topic == name.topic and own != name

@@ -73,8 +73,13 @@ class FolderSource:
         return self.copy.batches(start)
 
     def error(self) -> str | None:
-        """Return what of them could not be read; a log that is being written has an open end."""
-        return str(self.copy.problems[0]) if self.copy.is_damaged else None
+        """Return what of them could not be read; a log that is being written may end in zeros."""
+        if self.copy.is_damaged:
+            return str(self.copy.problems[0])
+        high_watermark = self.copy.log.high_watermark or 0
+        if high_watermark > self.copy.log_end:
+            return f"{self.where} ends at offset {self.copy.log_end}, before its high watermark {high_watermark}"
+        return None
 
 
 @dataclass(frozen=True, slots=True)

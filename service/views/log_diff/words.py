@@ -86,7 +86,8 @@ def next_steps(comparison: Comparison, *, is_written: bool) -> Iterator[str]:
     else:
         yield (
             "With the owner of the data, produce the records of the file again, each once, to the same partition: "
-            "docs/log-files.md has a program for it. What was left out is a person's decision: --include."
+            "docs/log-files.md has a program for it. In a compacted topic it replaces a newer record of its key. What was "
+            "left out is a person's decision: --include."
         )
 
 

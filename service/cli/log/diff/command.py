@@ -91,10 +91,8 @@ def command(old: Path, new: Path | None, **options: Any) -> int:
     from service.observe.log_diff.writing import write  # noqa: PLC0415 - same
 
     copies = _copies(old, _name(options["partition"]), is_renamed=True)
-    if options["segment"] is not None and len(copies) > 1:
-        raise click.UsageError(
-            "--segment takes the batches of one partition: name it with --partition."
-        )
+    if len(copies) > 1:
+        _need_one_partition(options)
     with _finder(copies, new, options) as find, _files(options) as (records, segment):
         by_content = options["compare"] == "content" or (
             options["compare"] is None and options["records"] is not None
@@ -108,6 +106,16 @@ def command(old: Path, new: Path | None, **options: Any) -> int:
     if result.may_be_lost:
         return ExitCode.LOST
     return ExitCode.OK if result.is_ok else ExitCode.INCOMPLETE
+
+
+def _need_one_partition(options: dict[str, Any]) -> None:
+    """Refuse what is of one partition: another one's high watermark would call too much lost."""
+    if options["segment"] is not None:
+        raise click.UsageError(
+            "--segment takes the batches of one partition: name it with --partition."
+        )
+    if options["high_watermark"] is not None:
+        raise click.UsageError("--high-watermark is of one partition: name it with --partition.")
 
 
 def _name(text: str | None) -> TopicPartition | None:

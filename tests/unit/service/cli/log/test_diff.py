@@ -232,6 +232,22 @@ def test_offsets_that_the_new_log_lacks_may_be_what_was_sent_again(
 
 
 @pytest.mark.parametrize(
+    "ending",
+    [
+        pytest.param({"cut": 3}, id="half a batch"),
+        pytest.param({"high_watermark": 9}, id="its last segment is not there"),
+    ],
+)
+def test_a_new_log_that_was_copied_in_part_proves_no_loss(
+    logs: Logs, capsys: pytest.CaptureFixture[str], ending: dict[str, int]
+) -> None:
+    """What is behind its end may be what the producer sent again."""
+    old, new = logs.both()[0], logs.write("part", NEW, "0 0", "1 2", **ending)
+    assert diff(old, new, "-o", "json") == ExitCode.LOST
+    assert partition(capsys)["reason"] == "not_compared"
+
+
+@pytest.mark.parametrize(
     ("epochs", "reason"),
     [
         pytest.param(("0 0", "2 3"), "new_is_not_later", id="swapped"),
@@ -279,6 +295,8 @@ def test_a_whole_log_directory_is_compared(logs: Logs, capsys: pytest.CaptureFix
         (("old", "--partition", "orders-4"), "has no partition orders-4"),
         (("old", "--partition", "orders-3", "--high-watermark", "-1"), "--high-watermark"),
         ((".", "--segment", "lost.log"), "--segment takes the batches of one partition"),
+        ((".", "--high-watermark", "9"), "--high-watermark is of one partition"),
+        ((PLACE, "--partition", "orders-4"), "has no partition orders-4"),
     ],
 )
 def test_bad_input_is_named(

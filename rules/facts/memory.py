@@ -174,7 +174,9 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         brokers=advance_brokers(snapshot, now, old.brokers if old else BrokerMemory()),
         changes=old.changes if old else ChangeMemory(),
         transactional_use=advance_transactional_use(
-            snapshot, old.transactional_use if old else TransactionalUse()
+            snapshot,
+            old.transactional_use if old else TransactionalUse(),
+            old.observations if old else None,
         ),
         clients=advance_clients(
             snapshot,

@@ -22,6 +22,7 @@ from tests.factories import (
     transaction,
     transactions,
 )
+from tests.unit.rules.posture.client_rounds import sample, sampled, writer
 
 PLACED = partitions({"orders": 1, "bills": 1})
 
@@ -39,7 +40,15 @@ def after(*seen: Snapshot) -> Memory:
     "seen",
     [
         pytest.param(
-            {"offsets": offsets(2, last_stable_offset=[90, 100])}, id="a span is held back"
+            {"offsets": offsets(2, last_stable_offset=[90, 100])}, id="a span stays held back"
+        ),
+        pytest.param(
+            {
+                "batch_samples": sampled(
+                    sample(writer(is_transactional=True)), sample(writer(), row=1)
+                )
+            },
+            id="a batch of one was sampled",
         ),
         pytest.param({"producers": producers(open_producer(), rows=2)}, id="a leader says so"),
         pytest.param({"transactions": transactions(transaction())}, id="a coordinator lists it"),
@@ -55,8 +64,31 @@ def after(*seen: Snapshot) -> Memory:
     ],
 )
 def test_a_topic_is_remembered_from_then_on(seen: dict[str, object]) -> None:
-    memory = after(snapshot(partitions=PLACED, **seen), snapshot(partitions=PLACED))
+    round_ = snapshot(partitions=PLACED, **seen)
+    memory = after(round_, round_, snapshot(partitions=PLACED))
     assert memory.transactional_use.topics == {"orders": topic_id("orders")}
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        pytest.param(
+            {"last_stable_offset": [105, 100], "high_watermark": [110, 100]},
+            id="it goes on growing",
+        ),
+        pytest.param(
+            {"last_stable_offset": [95, 100], "leader_epoch": [6, 5]},
+            id="another leader begins below",
+        ),
+    ],
+)
+def test_a_high_watermark_that_grows_while_it_is_read_is_no_transaction(
+    later: dict[str, list[int]],
+) -> None:
+    """A plain topic that is written to all the time: its last stable offset is read a moment earlier."""
+    first = snapshot(partitions=PLACED, offsets=offsets(2, last_stable_offset=[90, 100]))
+    second = snapshot(partitions=PLACED, offsets=offsets(2, **later))
+    assert after(first, second).transactional_use.topics == {}
 
 
 def test_a_topic_that_was_created_again_or_is_gone_begins_anew() -> None:

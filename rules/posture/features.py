@@ -41,7 +41,8 @@ class FeatureCheck:
         features = configs.features
         if features is None or features.epoch is None:
             return Verdict.UNKNOWN, Unseen.NOT_READ
-        if level is None:
+        highest = features.supported.get(self.base.check.setting, (0, right))[1]
+        if level is None or level < right > highest:
             return Verdict.UNKNOWN, Unseen.NOT_IN_RELEASE
         is_right = level >= right
         return (Verdict.OK, Why.IN_FORCE) if is_right else (Verdict.BREACH, Why.BELOW_SUPPORTED)

@@ -17,7 +17,7 @@ from rules.facts.config_keys import (
     UNCLEAN_ELECTION,
 )
 from rules.facts.configs import ConfigEntry
-from rules.posture.commands import IN_FILE, OF_TOPIC, OF_TOPIC_AS_BROKERS, REASSIGN
+from rules.posture.commands import IN_FILE, OF_TOPIC, REASSIGN, WITH_BROKERS
 from rules.posture.judging import TOPIC_PERMISSION, FewCheck, Judged
 from rules.posture.line import Advice, PostureJudgement, PostureLine, PostureReason, Shown, Unseen
 from rules.posture.subject import PostureSubject
@@ -26,6 +26,7 @@ from rules.verdict import Verdict
 REPLICAS: Final = 3
 SAFE: Final = 2
 DEFAULT_BATCH: Final = 1_048_588  # bytes: Kafka's default of max.message.bytes
+LARGE: Final = 1_000_000  # bytes: the default of brokers before 2.5 was a little more
 COMPACT: Final = "compact"
 
 
@@ -81,7 +82,7 @@ class InternalTopic:
             ),
             Why.UNCLEAN_ALLOWED: Advice(
                 consequence=f"A replica that lacks the latest writes may become leader: {lost}.",
-                fix=f"{OF_TOPIC_AS_BROKERS}unclean.leader.election.enable",
+                fix=f"{OF_TOPIC}unclean.leader.election.enable=false",
             ),
             Why.PARTITIONS_DIFFER: Advice(
                 consequence=f"The brokers say {{configured}}. Either partitions were added, so that names have other "
@@ -97,7 +98,7 @@ class InternalTopic:
             Why.WOULD_HAVE_TOO_FEW: Advice(
                 consequence=f"{self.name} does not exist yet, and would be created with {{value}}: {lost} with a "
                 "single broker.",
-                fix=f"{IN_FILE}{{setting}}={{right}}",
+                fix=f"{WITH_BROKERS}{IN_FILE}{{setting}}={{right}}",
             ),
         }
 
@@ -173,7 +174,7 @@ def _judge_unclean(entry: ConfigEntry) -> Judged:
 
 
 def _judge_size(entry: ConfigEntry) -> Judged:
-    is_small = (entry.number or DEFAULT_BATCH) < DEFAULT_BATCH
+    is_small = (entry.number or DEFAULT_BATCH) < LARGE
     return (Verdict.BREACH, Why.WRITES_TOO_LARGE) if is_small else (Verdict.OK, Why.RIGHT)
 
 

@@ -10,8 +10,10 @@ What can go wrong:
     another, a topic is created with other values than expected.
 
 How to set it:
-    The same value everywhere. What was set for one broker at run time is removed with `kafka-configs.sh --alter
-    --entity-type brokers --entity-name ID --delete-config NAME`; what is in server.properties is changed there.
+    The same value everywhere. Of what was set for one broker at run time, the right value is set for all first, and
+    removed from the one afterwards (`kafka-configs.sh --alter --entity-type brokers`, `--entity-default --add-config
+    NAME=VALUE`, then `--entity-name ID --delete-config NAME`): the value of that broker may be the safe one. What is
+    in server.properties is changed there.
 
 What it does not say:
     Settings that depend on the machine (threads, buffers, directories, listeners, racks) may differ. While brokers
@@ -140,12 +142,17 @@ def _line(check: FewCheck, setting: str) -> PostureLine | None:
 
 
 def _commands(subject: PostureSubject, setting: str, entries: dict[int, ConfigEntry]) -> str:
-    """Return how to remove the values that were set for one broker at run time, or where else they are."""
+    """Return how to have one value instead of those that were set for one broker at run time, or where they are.
+
+    VALUE is for a person to choose; Kafka rejects the word itself, and nothing is removed then.
+    """
     own = [name for name, e in entries.items() if e.source is ConfigSource.DYNAMIC_BROKER]
     if not own:
         return f"In server.properties of these brokers, then restart them: one value of {setting}"
-    return "; ".join(
-        f"kafka-configs.sh --bootstrap-server {subject.servers} --alter --entity-type brokers "
-        f"--entity-name {name} --delete-config {setting}"
-        for name in own
+    alter = f"kafka-configs.sh --bootstrap-server {subject.servers} --alter --entity-type brokers"
+    return " && ".join(
+        [
+            f"{alter} --entity-default --add-config {setting}=VALUE",
+            *(f"{alter} --entity-name {name} --delete-config {setting}" for name in own),
+        ]
     )

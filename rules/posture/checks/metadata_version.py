@@ -45,7 +45,7 @@ CHECK: Final = PostureCheck(
 ADVICE: Final[dict[PostureReason, Advice]] = {
     Why.BELOW_SUPPORTED: Advice(
         consequence="The brokers support {right}: what their release adds for exactly-once stays off until the "
-        "level is raised.",
+        "level is raised. It cannot be lowered afterwards: there is no way back to the older release.",
         fix=f"{FEATURE}metadata.version={{right}}",
     ),
 }

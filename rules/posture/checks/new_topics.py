@@ -9,7 +9,8 @@ What can go wrong:
     `auto.create.topics.enable`, gets one replica by Kafka's own default, and acknowledges with a single one.
 
 How to set it:
-    `default.replication.factor=3` in server.properties of every broker. `min.insync.replicas=2` and
+    `default.replication.factor=3` in server.properties of every broker, where there are three or more: with fewer
+    no topic could be created. `min.insync.replicas=2` and
     `unclean.leader.election.enable=false` can be set at run time for all brokers, and count at once for all topics
     without values of their own.
 
@@ -25,7 +26,7 @@ from typing import Final
 
 from rules.facts.config_keys import DEFAULT_REPLICATION, MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION
 from rules.facts.configs import ConfigEntry
-from rules.posture.commands import IN_FILE, OF_BROKERS
+from rules.posture.commands import IN_FILE, OF_BROKERS, WITH_BROKERS
 from rules.posture.judging import FewCheck, Judged
 from rules.posture.line import (
     Advice,
@@ -63,7 +64,7 @@ CHECK: Final = PostureCheck(
 ADVICE: Final[dict[PostureReason, Advice]] = {
     Why.TOO_FEW_REPLICAS: Advice(
         consequence="A topic that is created without a number of replicas gets {value}.",
-        fix=f"{IN_FILE}default.replication.factor=3",
+        fix=f"{WITH_BROKERS}{IN_FILE}default.replication.factor=3",
     ),
     Why.ONE_ACKNOWLEDGES: Advice(
         consequence="In a topic without a value of its own a single broker acknowledges.",

@@ -1,8 +1,8 @@
 """A compacted topic carries transactions and is read by a group.
 
 Judges:
-    `cleanup.policy` of each topic on which a transaction was seen, and whether a group has committed offsets on
-    it.
+    `cleanup.policy` of each topic on which a transaction was seen, whether a group has committed offsets on it,
+    and whether `min.compaction.lag.ms` is a week or more.
 
 What can go wrong:
     Compaction keeps the last record of a key. A group that lags never reads the records before it, although
@@ -11,8 +11,10 @@ What can go wrong:
     deletion.
 
 How to set it:
-    `cleanup.policy=delete` where each record matters. Where only the latest value of a key matters, the setting is
-    right, and `min.compaction.lag.ms` has to be longer than a group may lag.
+    `min.compaction.lag.ms` longer than a group may lag: compaction leaves newer records alone. Where only the latest
+    value of a key matters, the setting is right. `cleanup.policy=delete` keeps every record for `retention.ms` only, and
+    **deletes all older keys at once**: nobody who reads the topic as a table may need them, and `retention.ms` is
+    set first.
 
 What it does not say:
     State topics are compacted on purpose: changelogs of Kafka Streams and the topics of Kafka Connect are read
@@ -42,6 +44,7 @@ from rules.verdict import Severity
 
 COMPACT: Final = "compact"
 MIN_COMPACTION_LAG: Final = "min.compaction.lag.ms"
+LONG_MS: Final = 604_800_000  # a week, within which a group is repaired
 
 
 class Why(PostureReason):
@@ -49,6 +52,7 @@ class Why(PostureReason):
 
     NOT_COMPACTED = "not_compacted"
     READ_AS_STATE = "read_as_state"  # no group commits on it
+    COMPACTED_LATE = "compacted_late"  # `min.compaction.lag.ms` is a week or more
     OVERWRITTEN_BEFORE_READ = "overwritten_before_read"
 
 
@@ -64,7 +68,7 @@ ADVICE: Final[dict[PostureReason, Advice]] = {
     Why.OVERWRITTEN_BEFORE_READ: Advice(
         consequence="A group that lags never reads a record whose key was written again (min.compaction.lag.ms "
         "is {compaction_lag}): right for a table, wrong for a stream of events.",
-        fix=f"{OF_TOPIC}cleanup.policy=delete",
+        fix=f"{OF_TOPIC}min.compaction.lag.ms={LONG_MS}",
     ),
 }
 
@@ -79,13 +83,14 @@ def judge(subject: PostureSubject) -> PostureJudgement:
     check = TopicCheck(
         check=CHECK, subject=subject, positions=positions, advice=ADVICE, words=words
     )
-    policies = check.texts(CLEANUP_POLICY)
+    policies, lag = check.texts(CLEANUP_POLICY), check.values(MIN_COMPACTION_LAG)
     is_set = np.array([policy is not None for policy in policies], np.bool_)
     is_compacted = np.array([COMPACT in (policy or "") for policy in policies], np.bool_)
     return check.judge(
         [
             *check.unseen_cases(is_set),
             right(~is_compacted, Why.NOT_COMPACTED),
+            right(lag.valid & (lag.values >= LONG_MS), Why.COMPACTED_LATE),
             wrong(_are_read(subject)[positions], Why.OVERWRITTEN_BEFORE_READ),
         ],
         Why.READ_AS_STATE,

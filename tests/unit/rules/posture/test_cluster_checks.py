@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from rules.facts.configs import ConfigSource, FailedRead
+from rules.facts.configs import Config, ConfigEntry, ConfigSource, FailedRead
 from rules.facts.gap import GapCause
+from rules.facts.identity import BrokerId
 from rules.facts.transactions import NO_TIMEOUT
 from rules.posture.all_checks import CHECKS, judge_posture
 from rules.posture.line import PostureScope
@@ -185,6 +186,19 @@ def test_a_feature_at_level_0_that_is_supported_is_below() -> None:
     assert (line.value, str(line.reason)) == ("0", "below_supported")
 
 
+def test_a_level_that_the_release_does_not_support_is_not_asked_for() -> None:
+    seen = cluster(levels={"transaction.version": 0})
+    features = seen.configs.features
+    assert features is not None
+    supported = {**features.supported, "transaction.version": (0, 1)}
+    older = replace(features, supported=supported)
+    finalized = replace(older, finalized={**features.finalized, "transaction.version": 0})
+    changed = replace(seen, configs=replace(seen.configs, features=finalized))
+    assert said(lines_of(changed, "transaction_version")) == {
+        "default": ("UNKNOWN", "not_in_release")
+    }
+
+
 @pytest.mark.parametrize(
     ("topic", "setting", "reason"),
     [
@@ -292,6 +306,19 @@ def test_brokers_that_differ_are_named_with_their_values() -> None:
         "broker 1: 900000; broker 2: 60000",
     )
     assert len(lines) > 10
+
+
+def test_a_value_for_one_broker_is_removed_after_all_have_one() -> None:
+    """The value that is removed may be the safe one."""
+    seen = cluster()
+    own = ConfigEntry("min.insync.replicas", "3", ConfigSource.DYNAMIC_BROKER)
+    rest = tuple(e for e in seen.configs.brokers[BrokerId(1)].entries if e.name != own.name)
+    brokers = {**seen.configs.brokers, BrokerId(2): Config((*rest, own))}
+    changed = replace(seen, configs=replace(seen.configs, brokers=brokers))
+    [line] = [x for x in lines_of(changed, "brokers_differ") if x.verdict != Verdict.OK]
+    first, second = line.fix.split(" && ")
+    assert first.endswith("brokers --entity-default --add-config min.insync.replicas=VALUE")
+    assert second.endswith("brokers --entity-name 2 --delete-config min.insync.replicas")
 
 
 def test_brokers_that_could_not_be_read_are_one_line() -> None:

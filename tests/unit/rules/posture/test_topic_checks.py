@@ -145,6 +145,7 @@ def test_message_size(size: str, fetch: str | None, expected: tuple[str, str]) -
 
 
 COMPACTED = Topic(settings={"cleanup.policy": "compact"})
+LATE = Topic(settings={"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000"})
 BOTH = Topic(settings={"cleanup.policy": "compact,delete"})
 
 
@@ -155,6 +156,7 @@ BOTH = Topic(settings={"cleanup.policy": "compact,delete"})
         pytest.param(COMPACTED, False, ("OK", "read_as_state"), id="changelog"),
         pytest.param(COMPACTED, True, ("BREACH", "overwritten_before_read"), id="read-by-a-group"),
         pytest.param(BOTH, True, ("BREACH", "overwritten_before_read"), id="both-policies"),
+        pytest.param(LATE, True, ("OK", "compacted_late"), id="compacted-after-a-week"),
     ],
 )
 def test_compaction(topic: Topic, is_read: bool, expected: tuple[str, str]) -> None:  # noqa: FBT001
@@ -164,6 +166,8 @@ def test_compaction(topic: Topic, is_read: bool, expected: tuple[str, str]) -> N
     )
     assert said(lines) == {"orders": expected}
     assert all(line.severity is Severity.INFO for line in lines)
+    # `cleanup.policy=delete` would delete every key that is older than retention.ms.
+    assert all("min.compaction.lag.ms=" in line.fix for line in lines if line.fix)
 
 
 def test_compaction_without_a_transaction_is_not_judged() -> None:

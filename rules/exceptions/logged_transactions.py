@@ -17,6 +17,9 @@ from typing import Final
 from rules.facts.application_log import TransactionLogged
 
 ENDS: Final = {"PrepareCommit": True, "PrepareAbort": False, "CompleteCommit": True, "CompleteAbort": False}  # fmt: skip
+AT_ONCE_MS: Final = (
+    2000  # in which an instance that waits for the abort has asked again: every 100 ms by default
+)
 
 
 class EndedBy(StrEnum):
@@ -127,15 +130,22 @@ def _ended_by(
         return EndedBy.CLIENT
     if prepared is None:
         return EndedBy.NOT_SHOWN
+    if states[0].state == "Ongoing" and _producer(states[0]) == _producer(prepared):
+        return EndedBy.CLIENT  # a coordinator that aborts by itself raises the epoch first
     if is_timed_out(prepared):
         return EndedBy.TIMEOUT
     if after is None:
         return EndedBy.NOT_SHOWN  # an instance may have been initialized next
-    is_initialized = after.state == "Empty" and (after.producer_id, after.producer_epoch) != (
-        prepared.producer_id,
-        prepared.producer_epoch,
-    )
-    return EndedBy.NEXT_INSTANCE if is_initialized else EndedBy.CLIENT
+    if after.state != "Empty" or _producer(after) == _producer(prepared):
+        return EndedBy.CLIENT
+    # With transactions v2 a client that aborts and starts again later leaves the same states.
+    waited_ms = _milliseconds(prepared.updated_at, after.updated_at)
+    is_next = waited_ms is not None and waited_ms <= AT_ONCE_MS
+    return EndedBy.NEXT_INSTANCE if is_next else EndedBy.NOT_SHOWN
+
+
+def _producer(state: TransactionLogged) -> tuple[int | None, int | None]:
+    return state.producer_id, state.producer_epoch
 
 
 def is_timed_out(state: TransactionLogged) -> bool:

@@ -35,7 +35,15 @@ CASES = {
         [(False, EndedBy.NEXT_INSTANCE, 5000, 0)],
     ),
     "aborted, and nothing follows in the text": (
-        [logged("Ongoing", 0), logged("PrepareAbort", 5), logged("CompleteAbort", 5)],
+        [logged("Ongoing", 0), logged("PrepareAbort", 5, epoch=1), logged("CompleteAbort", 5, epoch=1)],
+        [(False, EndedBy.NOT_SHOWN, 5000, 0)],
+    ),
+    "aborted in its own epoch, which only a client does": (
+        [logged("Ongoing", 0), logged("PrepareAbort", 61), logged("CompleteAbort", 61), logged("Empty", 62, epoch=1)],
+        [(False, EndedBy.CLIENT, 61000, 0)],
+    ),
+    "aborted, and initialized again an hour later": (
+        [logged("Ongoing", 0), logged("PrepareAbort", 5, epoch=1), logged("CompleteAbort", 5, epoch=1), logged("Empty", 3605, epoch=2)],
         [(False, EndedBy.NOT_SHOWN, 5000, 0)],
     ),
     "the begin is not in the text": ([logged("CompleteAbort", 5)], [(False, EndedBy.NOT_SHOWN, None, None)]),

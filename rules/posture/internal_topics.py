@@ -69,7 +69,7 @@ class InternalTopic:
             Why.ONE_ACKNOWLEDGES: Advice(
                 consequence="A single broker acknowledges what the coordinator writes: if its disk is lost, "
                 f"{lost}, although they were acknowledged.",
-                fix=f"{OF_TOPIC}min.insync.replicas=2",
+                fix="{safe}",
             ),
             Why.NO_REPLICA_MAY_FAIL: Advice(
                 consequence="It is as high as the number of replicas: one broker that restarts stops the "
@@ -140,9 +140,15 @@ def _settings(
         UNCLEAN_ELECTION: _judge_unclean,
         MAX_MESSAGE_BYTES: _judge_size,
     }
+    # With two replicas a minimum of two stops the coordinators whenever a broker restarts.
+    safe = f"{OF_TOPIC}min.insync.replicas={SAFE}" if replicas > SAFE else REASSIGN
+    words = {
+        "permission": TOPIC_PERMISSION,
+        "safe": safe.format(servers=check.subject.servers, name=topic.name),
+    }
     for setting, decide in decisions.items():
         entry = _value(check.subject, position, setting)
-        yield check.broker(topic.name, entry, decide, setting=setting, permission=TOPIC_PERMISSION)
+        yield check.broker(topic.name, entry, decide, setting=setting, **words)
 
 
 def _value(subject: PostureSubject, position: int, setting: str) -> ConfigEntry | Unseen:

@@ -9,12 +9,14 @@ from typing import Final
 
 from rules.pages import IncompleteRuleError, sections_of
 from rules.posture.all_checks import CHECKS, RegisteredCheck
+from rules.posture.commands import OF_TOPIC
 
 HEADINGS: Final = ("Judges", "What can go wrong", "How to set it", "What it does not say")
 BEGIN: Final = "<!-- Generated from rules/posture/checks/ by `make golden`; a test compares. -->\n"
 END: Final = "<!-- End of what is generated. -->\n"
 # What fills the templates of commands and sentences where there is no cluster.
-_NAMES: Final = {"servers": "HOST:PORT", "name": "NAME"}
+_PLACE: Final = {"servers": "HOST:PORT", "name": "NAME"}
+_NAMES: Final = {**_PLACE, "safe": f"{OF_TOPIC}min.insync.replicas=2".format_map(_PLACE)}
 
 
 class _Words(dict[str, object]):

@@ -12,8 +12,9 @@ What can go wrong:
 How to set it:
     2, with three replicas. For one topic:
     `kafka-configs.sh --alter --entity-type topics --entity-name orders --add-config min.insync.replicas=2`; for
-    all topics without a value of their own: `--entity-type brokers --entity-default`. With two replicas and a minimum
-    of 2 the third replica is missing: a minimum of 1 would be worse. With
+    all topics without a value of their own: `--entity-type brokers --entity-default`. With two replicas
+    the third one is missing first: with a minimum of 2 each restart of a broker stops writing, with 1 a single broker
+    acknowledges meanwhile. With
     `eligible.leader.replicas.version` 1 the value of the cluster is always of the latter kind.
 
 What it does not say:
@@ -64,7 +65,7 @@ ADVICE: Final[dict[PostureReason, Advice]] = {
     Why.ONE_ACKNOWLEDGES: Advice(
         consequence="While the other replicas are out of the ISR, a single broker acknowledges: if its disk is "
         "lost, or another replica is elected, acknowledged records are lost.",
-        fix=f"{OF_TOPIC}min.insync.replicas=2",
+        fix="{safe}",
     ),
     Why.NO_REPLICA_MAY_FAIL: Advice(
         consequence="It is as high as the number of replicas ({replicas}): one broker that restarts stops all "
@@ -82,9 +83,15 @@ def judge(subject: PostureSubject) -> PostureJudgement:
 
     def words(position: int) -> dict[str, object]:
         count, name = subject.replication[position] or 0, subject.topic_name(position)
-        lower = f"{OF_TOPIC}min.insync.replicas={count - 1}" if count > SAFE else REASSIGN
-        enough = lower.format(servers=subject.servers, name=name)
-        return {"replicas": count, "enough": enough}
+        has_spare = count > SAFE
+        raised = f"{OF_TOPIC}min.insync.replicas={SAFE}" if has_spare else REASSIGN
+        lowered = f"{OF_TOPIC}min.insync.replicas={count - 1}" if has_spare else REASSIGN
+        filled = {"servers": subject.servers, "name": name}
+        return {
+            "replicas": count,
+            "safe": raised.format_map(filled),
+            "enough": lowered.format_map(filled),
+        }
 
     check = TopicCheck(
         check=CHECK, subject=subject, positions=positions, advice=ADVICE, words=words

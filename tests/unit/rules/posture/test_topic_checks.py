@@ -50,6 +50,13 @@ def test_replicas(replicas: tuple[int | None, ...], expected: tuple[str, str]) -
         ),
         pytest.param(
             2,
+            "1",
+            ("BREACH", "one_acknowledges"),
+            "kafka-reassign-partitions.sh",  # 2 would stop writing with every restart
+            id="one-of-two",
+        ),
+        pytest.param(
+            2,
             "2",
             ("BREACH", "no_replica_may_fail"),
             "kafka-reassign-partitions.sh",  # a minimum of 1 would be worse

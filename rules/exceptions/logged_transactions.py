@@ -134,6 +134,11 @@ def _ended_by(
         return EndedBy.CLIENT  # a coordinator that aborts by itself raises the epoch first
     if is_timed_out(prepared):
         return EndedBy.TIMEOUT
+    return _ended_before(after, prepared)
+
+
+def _ended_before(after: TransactionLogged | None, prepared: TransactionLogged) -> EndedBy:
+    """Return who aborted, by the state that follows."""
     if after is None:
         return EndedBy.NOT_SHOWN  # an instance may have been initialized next
     if after.state != "Empty" or _producer(after) == _producer(prepared):

@@ -200,7 +200,9 @@ def test_a_copy_that_is_cut_is_compared_as_far_as_it_goes(
 def test_the_new_log_ends_a_transaction_of_a_whole_copy_only(
     logs: Logs, capsys: pytest.CaptureFixture[str], high_watermark: int, fate: str
 ) -> None:
-    old = logs.write("old", (COMMON, of(2, b"x", attributes=TRANSACTIONAL)), "0 0", high_watermark=high_watermark)
+    old = logs.write(
+        "old", (COMMON, of(2, b"x", attributes=TRANSACTIONAL)), "0 0", high_watermark=high_watermark
+    )
     end = marker(is_commit=True, base_offset=2, producer_id=7, producer_epoch=0)
     new = logs.write("new", (COMMON, replace(end, leader_epoch=1)), "0 0", "1 2")
     diff(old, new, "-o", "json")
@@ -227,7 +229,9 @@ def test_offsets_that_the_new_log_lacks_may_be_what_was_sent_again(
     assert diff(old, new, "--records", lines, "-o", "json") == ExitCode.LOST
     only = partition(capsys)
     assert counts(only) == {"not_compared": 3, "beyond_high_watermark": 1}
-    assert any("The new log has no batch with the offsets 3 to 8" in limit for limit in only["limits"])
+    assert any(
+        "The new log has no batch with the offsets 3 to 8" in limit for limit in only["limits"]
+    )
     assert lines.read_text() == ""
 
 

@@ -98,8 +98,8 @@ def _compare(
     comparison: Comparison, source: NewSource, divergence: int, *, is_cut: bool, by_content: bool
 ) -> None:
     copy = comparison.copy
-    # What lies before the log start was deleted, by retention or DeleteRecords.
-    start = max(divergence, copy.log_start)
+    # What lies before the log start was deleted, as by DeleteRecords. Where the first segment begins is no proof of it.
+    start = max(divergence, copy.log.log_start_offset or 0)
     missing = MissingBatches(divergence=start, is_cut=is_cut)
     missing.take_old(batch.header for batch in copy.batches(start))
     comparison.missing = missing

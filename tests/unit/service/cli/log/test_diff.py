@@ -220,6 +220,18 @@ def test_what_the_copy_had_deleted_is_not_lost(
     assert counts(partition(capsys)) == {"again": 1, "beyond_high_watermark": 1}
 
 
+def test_a_copy_without_its_first_segments_is_not_whole(
+    logs: Logs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What lies before its first segment may have been lost, too, and is not in the copy."""
+    old = logs.write("old", COPY[2:3], "0 0", high_watermark=5)
+    (old / "00000000000000000000.log").rename(old / "00000000000000000004.log")
+    assert diff(old, logs.write("new", NEW, "0 0", "1 2"), "-o", "json") == ExitCode.INCOMPLETE
+    only = partition(capsys)
+    assert (only["reason"], counts(only)) == ("copy_is_cut", {"again": 1})
+    assert any("The copy has no batch with the offsets 2 to 3" in limit for limit in only["limits"])
+
+
 def test_offsets_that_the_new_log_lacks_may_be_what_was_sent_again(
     logs: Logs, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,11 @@ from typing import Final
 from rules.facts.log_states import EpochStart
 from rules.log_files.epochs import EpochEnd, find_divergence
 
+# To which brokers alone write: what a coordinator wrote again, it wrote as other records.
+INTERNAL_TOPICS: Final = frozenset({
+    "__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata",
+})  # fmt: skip
+
 
 class DiffReason(StrEnum):
     """Why a comparison ends as it does; a closed set."""

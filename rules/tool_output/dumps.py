@@ -36,10 +36,10 @@ from rules.facts.tool_output import (
     ToolFact,
 )
 from rules.log_files.analysis import LogAnalysis
+from rules.log_files.histories import INTERNAL_TOPICS
 from rules.tool_output.findings import Findings, ToolFinding
 from rules.tool_output.meanings import Reason
 
-INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state", "__cluster_metadata", "__share_group_state"})  # fmt: skip
 REASONS: Final = {
     SequenceGapReason.SEQUENCES_MISSING: Reason.SEQUENCES_MISSING,
     SequenceGapReason.SEQUENCES_REPEATED: Reason.SEQUENCES_REPEATED,
@@ -230,7 +230,7 @@ def _gap_words(dump: Dump, gap: SequenceGap) -> str:
 
 def _add_writers(dump: Dump, log: LogFindings, lines: Mapping[int, int], findings: Findings) -> None:  # fmt: skip
     place, writers = dump.place, log.not_idempotent
-    is_kafkas = (place is not None and place.topic in INTERNAL) or bool(dump.commits)
+    is_kafkas = (place is not None and place.topic in INTERNAL_TOPICS) or bool(dump.commits)
     if writers.batches and writers.first_offset is not None and not is_kafkas:
         words = f"{dump.about}: {writers.batches} batches with {writers.records} records, offsets {writers.first_offset} to {writers.last_offset}"
         findings.add(Reason.WRITER_NOT_IDEMPOTENT, lines.get(writers.first_offset, 0), words, dump.names)  # fmt: skip

@@ -41,8 +41,12 @@ def write(
 
 
 def write_records(comparison: Comparison, file: IO[str] | None, fates: Collection[Fate]) -> Written:
-    """Write the records of these fates, and count all by their fate; without a file they are counted."""
+    """Write the records of these fates, and count all by their fate; without a file they are counted.
+
+    Of a topic to which brokers alone write, nothing is written: brokers reject it, and all that is produced with it.
+    """
     written, tally = Written(), Tally()
+    fates = () if comparison.is_internal else fates
     for entry in missing_records(comparison):
         if isinstance(entry, MissingBatch):
             batch = entry.batch

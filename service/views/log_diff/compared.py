@@ -10,7 +10,7 @@ from collectors.log_files.copies import LogCopy
 from collectors.wire.records import Record
 from rules.facts.identity import TopicPartition
 from rules.log_files.contents import ContentMatches
-from rules.log_files.histories import DiffReason, NewLog, Parting
+from rules.log_files.histories import INTERNAL_TOPICS, DiffReason, NewLog, Parting
 from rules.log_files.missing import OPEN_FATES, Fate, MissingBatch, MissingBatches
 from rules.verdict import Verdict
 
@@ -76,6 +76,11 @@ class Comparison:
     unreadable_new: int = 0  # batches of the new log whose records were not compared
     tally: Tally = field(default_factory=Tally)
     error: str | None = None  # why the new log was not read at all
+
+    @property
+    def is_internal(self) -> bool:
+        """Whether its records are the brokers' own, and not to be produced by anybody."""
+        return self.name.topic in INTERNAL_TOPICS
 
     @property
     def is_new_complete(self) -> bool:

@@ -77,6 +77,12 @@ def next_steps(comparison: Comparison, *, is_written: bool) -> Iterator[str]:
     counts = comparison.tally.counts
     if not any(counts[fate] for fate in (Fate.LOST, *OPEN_FATES)):
         return
+    if comparison.is_internal:
+        yield (
+            "Nobody produces these records again: only brokers write to this topic, and --records leaves them out. "
+            "tidemark log inspect decodes what the copy has: commits of groups, or transactions."
+        )
+        return
     yield (
         "Wait until the producers' delivery.timeout.ms (2 minutes by default) is over since the leader changed: until "
         "then they may send records again. Then run this once more; it reads the new log up to its end at that time."

@@ -135,6 +135,17 @@ def test_it_is_read_by_people(logs: Logs, capsys: pytest.CaptureFixture[str]) ->
         assert words in text
 
 
+def test_records_of_brokers_are_not_written(logs: Logs, capsys: pytest.CaptureFixture[str]) -> None:
+    """Brokers reject them, and with them the transaction of all others in the file."""
+    old, new = (path.rename(path.with_name("__consumer_offsets-3")) for path in logs.both())
+    lines = logs.folder / "lost.jsonl"
+    arguments = (old, new, "--high-watermark", "5", "--records", lines, "-o", "json")
+    assert diff(*arguments) == ExitCode.LOST
+    only = partition(capsys)
+    assert (counts(only)["lost"], only["left_out_records"]["lost"], lines.read_text()) == (2, 2, "")
+    assert any("only brokers write to this topic" in step for step in only["next_steps"])
+
+
 @pytest.mark.parametrize(
     ("codec", "number"), [(Codec.GZIP, 1), (Codec.SNAPPY, 2), (Codec.LZ4, 3), (Codec.ZSTD, 4)]
 )

@@ -1,7 +1,8 @@
 """Reads one partition's log at its leader: its bounds, where leader epochs end, and its batches from an offset on.
 
 Batches are fetched piece by piece, so that memory stays bounded however long the log is. What the leader has
-beyond its high watermark is not read. A leader that changes meanwhile ends the reading with a failure.
+beyond its high watermark is not read: where that stays behind the log end, as below `min.insync.replicas`, it is a
+failure. A leader that changes meanwhile ends the reading with a failure.
 Needs DESCRIBE and READ on the topic. Source: Metadata, ListOffsets, OffsetForLeaderEpoch, Fetch.
 """
 
@@ -55,6 +56,7 @@ class LeaderLog:
     topic_id: TopicId | None
     log_start: int
     high_watermark: int
+    log_end: int = 0  # a moment later
     failure: Failure | None = None  # that ended the reading of batches
 
     def ends(self, epochs: Sequence[int]) -> dict[int, EpochEnd]:
@@ -89,6 +91,19 @@ class LeaderLog:
                 return
             yield from (batch for batch in batches if batch.header.last_offset >= start)
             position = batches[-1].header.last_offset + 1
+        if self.log_end > self.high_watermark:
+            self._check_replicated()
+
+    def _check_replicated(self) -> None:
+        """Fail if the high watermark is still behind the log end of the beginning."""
+        try:
+            replicated = _offset(self, HIGH_WATERMARK)
+        except UnreachableError as exc:
+            self.failure = Failure(GapCause.BROKER_ERROR, str(exc))
+            return
+        if replicated < self.log_end:
+            why = f"{self.leader} has offsets {replicated} to {self.log_end - 1} that are not replicated, and not read"
+            self.failure = Failure(GapCause.UNREADABLE, why)
 
     def _fetch(self, position: int) -> bytes | None:
         partition = {
@@ -150,6 +165,8 @@ def open_leader_log(session: Session, name: TopicPartition) -> LeaderLog:
     )
     log.log_start = _offset(log, LOG_START_OFFSET)
     log.high_watermark = _offset(log, HIGH_WATERMARK)
+    latest = log.ends([log.leader_epoch]).get(log.leader_epoch)
+    log.log_end = log.high_watermark if latest is None else latest.end_offset
     return log
 
 

@@ -152,7 +152,7 @@ def test_message_size(size: str, fetch: str | None, expected: tuple[str, str]) -
 
 
 COMPACTED = Topic(settings={"cleanup.policy": "compact"})
-LATE = Topic(settings={"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000"})
+COMPACTED_LATE = Topic(settings={"cleanup.policy": "compact", "min.compaction.lag.ms": "604800000"})
 BOTH = Topic(settings={"cleanup.policy": "compact,delete"})
 
 
@@ -163,7 +163,7 @@ BOTH = Topic(settings={"cleanup.policy": "compact,delete"})
         pytest.param(COMPACTED, False, ("OK", "read_as_state"), id="changelog"),
         pytest.param(COMPACTED, True, ("BREACH", "overwritten_before_read"), id="read-by-a-group"),
         pytest.param(BOTH, True, ("BREACH", "overwritten_before_read"), id="both-policies"),
-        pytest.param(LATE, True, ("OK", "compacted_late"), id="compacted-after-a-week"),
+        pytest.param(COMPACTED_LATE, True, ("OK", "compacted_late"), id="compacted-after-a-week"),
     ],
 )
 def test_compaction(topic: Topic, is_read: bool, expected: tuple[str, str]) -> None:  # noqa: FBT001

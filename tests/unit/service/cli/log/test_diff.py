@@ -266,7 +266,7 @@ def test_offsets_that_the_new_log_lacks_may_be_what_was_sent_again(
     ],
 )
 def test_a_new_log_that_was_copied_in_part_proves_no_loss(
-    logs: Logs, capsys: pytest.CaptureFixture[str], ending: dict[str, int]
+    logs: Logs, capsys: pytest.CaptureFixture[str], ending: dict[str, Any]
 ) -> None:
     """What is behind its end may be what the producer sent again."""
     old, new = logs.both()[0], logs.write("part", NEW, "0 0", "1 2", **ending)

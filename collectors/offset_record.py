@@ -20,7 +20,6 @@ from rules.facts.identity import TopicPartition
 
 COMMIT_TYPES: Final = (0, 1)
 LEADER_EPOCH_SINCE: Final = 3
-EXPIRE_TIME_IN: Final = 1
 FLEXIBLE_SINCE: Final = 4
 NEWEST_VERSION: Final = 4
 # Kafka's names of the other kinds, by the number at the beginning of a key.

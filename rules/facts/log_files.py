@@ -84,10 +84,8 @@ class ProblemKind(StrEnum):
     BAD_CHECKSUM = "bad_checksum"  # the bytes are not those that were written
     OLD_FORMAT = "old_format"  # messages of format 0 or 1, which have no producer ids
     UNKNOWN_FORMAT = "unknown_format"  # a version newer than Tidemark knows
-    NO_CODEC = "no_codec"  # compressed in a way that cannot be read here
     BAD_RECORD = "bad_record"  # a record that is not laid out as it should be
     NO_LOG = "no_log"  # an index, a snapshot or a checkpoint whose segments are not there
-    DIFFERS = "differs"  # two files of one log contradict each other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -224,9 +224,6 @@ def _empty(segment: SegmentFile) -> SegmentSummary:
     )
 
 
-_ALL_CODECS: Final = np.arange(CODEC_BITS + 1)
-
-
 def _with(summary: SegmentSummary, block: BatchBlock) -> SegmentSummary:
     """Return the summary of a segment with more of its batches."""
     numbers = np.flatnonzero(np.bincount(block.attributes & CODEC_BITS, minlength=CODEC_BITS + 1))

@@ -9,18 +9,18 @@ from typing import Final
 import crc32c
 import numpy as np
 
+from collectors.wire.batches import HEADER
 from rules.facts.column import Bools
 from rules.facts.log_files import BatchBlock, FileProblem, ProblemKind
 
 CHECKED_FROM: Final = 21  # byte of a batch from which on the checksum covers it
-PIECE: Final = 1024 * 1024
-_HEADER: Final = 61
+PIECE: Final = 1024 * 1024  # bytes that are read at once
 
 
 def sound_headers(block: BatchBlock) -> Bools:
     """Return which headers have numbers that a batch can have."""
     return (
-        (block.size >= _HEADER)
+        (block.size >= HEADER.size)
         & (block.base_offset >= 0)
         & (block.last_offset >= block.base_offset)
         & (block.record_count >= 0)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from collectors.log_files.checking import (
+    PIECE,
     checksum_problems,
     header_problems,
     order_problems,
@@ -43,7 +44,6 @@ from rules.facts.log_files import (
     ProblemKind,
 )
 
-PIECE: Final = 1024 * 1024  # bytes that are read at once
 # Of the shortest message that Kafka ever wrote (format 0), behind base offset and length.
 SHORTEST: Final = 14
 _LENGTH_AT: Final = 8

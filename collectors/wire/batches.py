@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from collectors.wire.cursor import uvarint
+from rules.facts.log_files import CONTROL_BIT, TRANSACTIONAL_BIT
 
 HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 LENGTH_PREFIX: Final = 12  # base offset and batch length, not counted in the length itself
-_TRANSACTIONAL: Final = 0x10
-CONTROL: Final = 0x20
 V2_MAGIC: Final = 2
 _MARKER_KEY: Final = struct.Struct(">hh")  # version, type
 _MARKER_VALUE: Final = struct.Struct(">hi")  # version, coordinator epoch
@@ -95,7 +94,7 @@ def _placed_headers(records: bytes) -> Iterator[tuple[BatchHeader, int]]:
 def _header(fields: tuple[int, ...], start: bytes) -> BatchHeader:
     base, length, leader_epoch, _, _, attributes, last_delta, first_ms, last_ms = fields[:9]
     producer_id, producer_epoch, base_sequence, count = fields[9:]
-    is_control = bool(attributes & CONTROL)
+    is_control = bool(attributes & CONTROL_BIT)
     return BatchHeader(
         base_offset=base,
         last_offset=base + last_delta,
@@ -104,7 +103,7 @@ def _header(fields: tuple[int, ...], start: bytes) -> BatchHeader:
         producer_epoch=producer_epoch if producer_epoch >= 0 else None,
         base_sequence=base_sequence if base_sequence >= 0 else None,
         record_count=count,
-        is_transactional=bool(attributes & _TRANSACTIONAL),
+        is_transactional=bool(attributes & TRANSACTIONAL_BIT),
         is_control=is_control,
         is_commit=_read_marker(start) if is_control else None,
         first_ms=first_ms,

@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from collectors.wire.batches import CONTROL, HEADER, LENGTH_PREFIX, V2_MAGIC
+from collectors.wire.batches import HEADER, LENGTH_PREFIX, V2_MAGIC
 from collectors.wire.compression import NotDecompressedError, decompress
-from rules.facts.log_files import LOG_APPEND_TIME_BIT, codec_of
+from rules.facts.log_files import CODEC_BITS, CONTROL_BIT, LOG_APPEND_TIME_BIT, codec_of
 
-_COMPRESSION: Final = 0x07
 _LAST_VARINT_SHIFT: Final = 63
 _ATTRIBUTES: Final = 5  # its place among the fields of a header
 _FIRST_TIMESTAMP: Final = 7
@@ -76,7 +75,7 @@ def read_records(data: bytes) -> RecordSet:
         last = base + last_delta if magic == V2_MAGIC else base
         try:
             _check_readable(magic, attributes)
-            if not attributes & CONTROL:
+            if not attributes & CONTROL_BIT:
                 records += _records(data, position + HEADER.size, end, fields)
         except (_MalformedError, IndexError) as exc:
             unreadable.append(UnreadableBatch(base, last, str(exc)))
@@ -91,7 +90,7 @@ def read_batch(batch: bytes) -> tuple[Record, ...] | str:
     """
     fields = HEADER.unpack_from(batch)
     attributes = fields[_ATTRIBUTES]
-    if attributes & CONTROL:
+    if attributes & CONTROL_BIT:
         return ()
     try:
         content = decompress(codec_of(attributes), batch[HEADER.size :])
@@ -112,7 +111,7 @@ class _MalformedError(Exception):
 def _check_readable(magic: int, attributes: int) -> None:
     if magic != V2_MAGIC:
         raise _MalformedError(f"has format v{magic}")
-    if attributes & _COMPRESSION:
+    if attributes & CODEC_BITS:
         raise _MalformedError("is compressed")
 
 

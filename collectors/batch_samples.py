@@ -22,7 +22,6 @@ from collectors.offset_record import commit_name
 from collectors.range_fetch import fetch_body
 from collectors.sampled_writers import markers_of, writers_of
 from collectors.session import Request, Session
-from collectors.state_topic import OFFSETS_TOPIC
 from collectors.translate import failure_of, timestamp_of
 from collectors.wire import codec
 from collectors.wire.api import FETCH, READ_UNCOMMITTED
@@ -32,7 +31,7 @@ from collectors.wire.records import read_records
 from rules.facts.batch_samples import BatchSamples, CommitSample, PartitionSample
 from rules.facts.column import Bools, Int64s
 from rules.facts.gap import GapScope
-from rules.facts.identity import Broker, TopicPartition
+from rules.facts.identity import CONSUMER_OFFSETS, Broker, TopicPartition
 from rules.facts.matching import matching_rows
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
@@ -151,7 +150,10 @@ class BatchSampler:
         }
         names = zip(partitions.index.topics, partitions.internal, strict=True)
         return np.array(
-            [name not in denied and (name == OFFSETS_TOPIC or not inner) for name, inner in names],
+            [
+                name not in denied and (name == CONSUMER_OFFSETS or not inner)
+                for name, inner in names
+            ],
             np.bool_,
         )
 
@@ -255,7 +257,7 @@ class _Taken:
         self.progress.is_large[row] = False
         sampled_to = min(headers[-1].last_offset + 1, end)
         self.progress.sampled_to[row] = sampled_to
-        if name.topic == OFFSETS_TOPIC:
+        if name.topic == CONSUMER_OFFSETS:
             self.commits += commits_of(records, start)
             return
         self.samples.append(

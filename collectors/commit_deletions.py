@@ -18,7 +18,7 @@ from collectors.offset_plan import UNFENCED
 from collectors.offset_record import CommitName, commit_name, committed_offset
 from collectors.range_fetch import fetch_body
 from collectors.session import Build, Request, Session
-from collectors.state_topic import OFFSETS_TOPIC, partition_of
+from collectors.state_topic import partition_of
 from collectors.wire import codec
 from collectors.wire.api import FETCH, READ_UNCOMMITTED
 from collectors.wire.failure import Failure
@@ -26,7 +26,7 @@ from collectors.wire.records import Record, read_records
 from rules.facts.column import Column, Int64s
 from rules.facts.commit_keys import CommitKeys
 from rules.facts.groups import Commits, Group
-from rules.facts.identity import Broker
+from rules.facts.identity import CONSUMER_OFFSETS, Broker
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 
@@ -126,7 +126,7 @@ class CommitDeletionReader:
         number: int,
         ends: Mapping[int, int],
     ) -> _Range | None:
-        row = partitions.index.row(OFFSETS_TOPIC, number)
+        row = partitions.index.row(CONSUMER_OFFSETS, number)
         start = self._older_ends.get(number, self._ends.get(number))
         leader = None if row is None else session.broker(partitions.leader[row])
         if row is None or start is None or leader is None or number not in ends:
@@ -159,7 +159,7 @@ def find_recreated(records: Iterable[Record]) -> set[CommitName]:
 
 def _count(partitions: Partitions) -> int:
     """Return the number of partitions of the topic; 0 if the round does not read it."""
-    position = partitions.index.position_of_topic.get(OFFSETS_TOPIC)
+    position = partitions.index.position_of_topic.get(CONSUMER_OFFSETS)
     if position is None:
         return 0
     return int(np.diff(partitions.index.starts[position : position + 2])[0])
@@ -168,7 +168,8 @@ def _count(partitions: Partitions) -> int:
 def _ends(partitions: Partitions, offsets: Offsets) -> dict[int, int]:
     """Return the high watermarks of the topic's partitions that could be read."""
     rows = {
-        number: partitions.index.row(OFFSETS_TOPIC, number) for number in range(_count(partitions))
+        number: partitions.index.row(CONSUMER_OFFSETS, number)
+        for number in range(_count(partitions))
     }
     ends = {
         number: None if row is None else offsets.high_watermark[row] for number, row in rows.items()
@@ -200,4 +201,4 @@ def _body(piece: _Range) -> Build:
         "fetch_offset": piece.position,
         "partition_max_bytes": FETCH_BYTES,
     }
-    return fetch_body([(OFFSETS_TOPIC, partition)], READ_UNCOMMITTED, max_bytes=FETCH_BYTES)
+    return fetch_body([(CONSUMER_OFFSETS, partition)], READ_UNCOMMITTED, max_bytes=FETCH_BYTES)

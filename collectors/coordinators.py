@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from collectors.naming import grouped, summarize
 from collectors.session import Session
-from collectors.state_topic import OFFSETS_TOPIC, StateTopic, StateTopicAnswer
+from collectors.state_topic import StateTopic, StateTopicAnswer
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Group
-from rules.facts.identity import BrokerId
+from rules.facts.identity import CONSUMER_OFFSETS, BrokerId
 
 _DEAD: Final = "Dead"
 _GROUP_ID_NOT_FOUND: Final = 69
@@ -64,7 +64,7 @@ def _report_ignored(
         if group.coordinator is not None and group.coordinator != chosen[name].coordinator
     )
     for broker_id, names in ignored.items():
-        why = f"it does not lead their partitions of {OFFSETS_TOPIC}: its answers are ignored"
+        why = f"it does not lead their partitions of {CONSUMER_OFFSETS}: its answers are ignored"
         failure = Failure(GapCause.COORDINATOR_MOVING, why)
         what = f"answers of broker {broker_id} about {summarize(names, 'group')}"
         session.add_gap(GapScope.MEMBERS, what, failure, broker_id=broker_id)
@@ -85,9 +85,7 @@ def _report_unreachable(session: Session, groups: Iterable[Group]) -> None:
 
 def _failure(coordinator: BrokerId | None) -> Failure:
     if coordinator is None:
-        why = f"no broker is known to lead their partitions of {OFFSETS_TOPIC}"
+        why = f"no broker is known to lead their partitions of {CONSUMER_OFFSETS}"
         return Failure(GapCause.COORDINATOR_MOVING, why)
-    why = (
-        f"broker {coordinator}, which leads their partitions of {OFFSETS_TOPIC}, is not registered"
-    )
+    why = f"broker {coordinator}, which leads their partitions of {CONSUMER_OFFSETS}, is not registered"
     return Failure(GapCause.UNREACHABLE, why)

@@ -17,7 +17,7 @@ from collectors.members import Description, Descriptions
 from collectors.naming import chunks, grouped, summarize
 from collectors.placement import Pattern
 from collectors.session import EncodedRequests, Request, Response, Session, body_of
-from collectors.state_topic import OFFSETS_TOPIC, THROTTLE_BYTES, PlacementOf
+from collectors.state_topic import THROTTLE_BYTES, PlacementOf
 from collectors.translate import failure_of
 from collectors.wire import codec
 from collectors.wire.api import (
@@ -31,7 +31,7 @@ from collectors.wire.api import (
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Group, GroupType
-from rules.facts.identity import Broker, BrokerId
+from rules.facts.identity import CONSUMER_OFFSETS, Broker, BrokerId
 
 DESCRIBED_BY: Final = {
     GroupType.CLASSIC: DESCRIBE_GROUPS,
@@ -72,7 +72,7 @@ class _Listing:
 class GroupReader:
     """Lists and describes groups; what the brokers answer as in the last round is not read anew."""
 
-    _offsets_topic: PlacementOf = field(default_factory=lambda: PlacementOf(OFFSETS_TOPIC))
+    _offsets_topic: PlacementOf = field(default_factory=lambda: PlacementOf(CONSUMER_OFFSETS))
     _by_broker: dict[BrokerId, tuple[bytes, tuple[Group, ...]]] = field(default_factory=dict)
     _listing: _Listing | None = None  # None: it had gaps
     _answers: tuple[bytes, ...] | None = None  # to its batches, likewise

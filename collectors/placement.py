@@ -15,13 +15,14 @@ from typing import Any, Final
 
 from collectors.naming import listed
 from collectors.session import Build, Request, Session, body_of
-from collectors.state_topic import OFFSETS_TOPIC, THROTTLE_BYTES, metadata_body
+from collectors.state_topic import THROTTLE_BYTES, metadata_body
 from collectors.translate import failure_of, in_order, present, topic_id_of
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_TOPIC_PARTITIONS, METADATA, Api
 from collectors.wire.failure import Failure
 from rules.facts.column import Column, Ragged
 from rules.facts.gap import GapCause, GapScope
+from rules.facts.identity import CONSUMER_OFFSETS
 from rules.facts.partitions import PartitionIndex, Partitions
 
 PAGE_PARTITIONS: Final = 2000  # the brokers' default `max.request.partition.size.limit`
@@ -200,16 +201,16 @@ def _report_lost_coordinators(session: Session, pages: Iterable[_Page]) -> None:
         int(partition.partition_index)
         for page in pages
         for topic in page.answer.topics
-        if topic.name == OFFSETS_TOPIC
+        if topic.name == CONSUMER_OFFSETS
         for partition in topic.partitions
         if present(int(partition.leader_id)) is None
     )
     if lost:
-        names = listed([f"{OFFSETS_TOPIC}-{number}" for number in lost])
+        names = listed([f"{CONSUMER_OFFSETS}-{number}" for number in lost])
         why = "these partitions have no leader, so that no broker lists their groups"
         failure = Failure(GapCause.NO_LEADER, why)
         what = f"groups coordinated by {names}"
-        session.add_gap(GapScope.GROUPS, what, failure, topic=OFFSETS_TOPIC)
+        session.add_gap(GapScope.GROUPS, what, failure, topic=CONSUMER_OFFSETS)
 
 
 def _explain_absence(session: Session, name_pattern: Pattern) -> None:

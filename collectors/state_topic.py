@@ -23,10 +23,8 @@ from collectors.wire import codec
 from collectors.wire.api import METADATA
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
-from rules.facts.identity import BrokerId, TopicId
+from rules.facts.identity import TRANSACTION_STATE, BrokerId, TopicId
 
-STATE_TOPIC: Final = "__transaction_state"
-OFFSETS_TOPIC: Final = "__consumer_offsets"
 THROTTLE_BYTES: Final = 4  # the one part of an answer that changes without anything having changed
 _REMEMBERED: Final = 32_768  # names: groups come with every round
 _UNKNOWN_TOPIC: Final = 3  # UNKNOWN_TOPIC_OR_PARTITION; a hidden topic answers another code
@@ -62,7 +60,8 @@ def partition_of(name: str, partitions: int) -> int:
 
 StateTopicAnswer: TypeAlias = StateTopic | Failure | None  # None: there is no such topic
 _VANISHED: Final = Failure(
-    GapCause.GONE, f"a broker does not know {STATE_TOPIC}, which was there in an earlier round"
+    GapCause.GONE,
+    f"a broker does not know {TRANSACTION_STATE}, which was there in an earlier round",
 )
 
 
@@ -93,8 +92,8 @@ def metadata_body(topic: str | None) -> Build:
 
 def collect(session: Session) -> StateTopicAnswer:
     """Return the placement of `__transaction_state` as one broker answers it, None: no such topic."""
-    response = session.exchange_any(METADATA, metadata_body(STATE_TOPIC))
-    return response if isinstance(response, Failure) else _answer(response, STATE_TOPIC)
+    response = session.exchange_any(METADATA, metadata_body(TRANSACTION_STATE))
+    return response if isinstance(response, Failure) else _answer(response, TRANSACTION_STATE)
 
 
 @dataclass(slots=True)

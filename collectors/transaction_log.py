@@ -13,7 +13,7 @@ from typing import Final
 
 from collectors.naming import grouped, summarize
 from collectors.session import Session
-from collectors.state_topic import STATE_TOPIC, SeenTopic, StateTopic, StateTopicAnswer
+from collectors.state_topic import SeenTopic, StateTopic, StateTopicAnswer
 from collectors.transaction_record import (
     RecordUnreadableError,
     TransactionRecord,
@@ -25,7 +25,7 @@ from collectors.transaction_tail import CUT_SHORT, Tail, fetch, find_ends
 from collectors.wire.failure import Failure
 from collectors.wire.records import Record, RecordSet
 from rules.facts.gap import GapCause, GapScope
-from rules.facts.identity import BrokerId, TopicId
+from rules.facts.identity import TRANSACTION_STATE, BrokerId, TopicId
 from rules.facts.transaction_log import EndedTransaction, TransactionLog
 
 # Answers of 2 MiB per leader and round. A cluster that ends 1,000 transactions a second writes some
@@ -60,7 +60,7 @@ class TransactionLogReader:
             self._was_absent = True
             return TransactionLog(is_read=True)
         if isinstance(state_topic, Failure):
-            session.add_gap(GapScope.TRANSACTION_LOG, _ENDED, state_topic, topic=STATE_TOPIC)
+            session.add_gap(GapScope.TRANSACTION_LOG, _ENDED, state_topic, topic=TRANSACTION_STATE)
             return self._report_unread(state_topic)
         tails = self._follow(session, state_topic)
         find_ends(session, [tail for tail in tails if tail.position is None and not tail.failure])
@@ -133,7 +133,7 @@ class TransactionLogReader:
         has_read = any(tail.high_watermark is not None for tail in tails)
         for failure in rejected if rejected and not has_read else failures:
             what = f"{_ENDED} on {summarize(failures[failure], 'partition')}"
-            session.add_gap(GapScope.TRANSACTION_LOG, what, failure, topic=STATE_TOPIC)
+            session.add_gap(GapScope.TRANSACTION_LOG, what, failure, topic=TRANSACTION_STATE)
         if rejected and not has_read:
             return self._report_unread(rejected[0])
         return TransactionLog(

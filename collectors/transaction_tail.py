@@ -17,7 +17,6 @@ from collectors.naming import grouped
 from collectors.offset_plan import TIMEOUT_MS, UNFENCED
 from collectors.range_fetch import fetch_body
 from collectors.session import Build, Request, Session
-from collectors.state_topic import STATE_TOPIC
 from collectors.transaction_endings import MAX_REMEMBERED, Endings
 from collectors.translate import failure_of, present
 from collectors.wire import blocks, codec
@@ -26,14 +25,14 @@ from collectors.wire.blocks import HIGH_WATERMARK, TopicRequest
 from collectors.wire.failure import Failure
 from collectors.wire.records import RecordSet, read_records
 from rules.facts.gap import GapCause
-from rules.facts.identity import Broker
+from rules.facts.identity import TRANSACTION_STATE, Broker
 
 # Of one answer: large enough for 10,000 records, small enough for one per leader in memory.
 FETCH_BYTES: Final = 2 * 1024 * 1024
 _Body = Callable[[Sequence["Tail"]], Build]
 _OUT_OF_RANGE: Final = 1  # OFFSET_OUT_OF_RANGE
 _REJECTED: Final = 29  # TOPIC_AUTHORIZATION_FAILED
-_LEADERS: Final = f"the leaders of {STATE_TOPIC}"
+_LEADERS: Final = f"the leaders of {TRANSACTION_STATE}"
 CUT_SHORT: Final = Failure(
     GapCause.GONE, "the log was truncated or recreated below what was read: begun again at its end"
 )
@@ -94,7 +93,7 @@ class Tail:
         return self.high_watermark is None or self.behind > 0
 
     def __str__(self) -> str:
-        return f"{STATE_TOPIC}-{self.number}"
+        return f"{TRANSACTION_STATE}-{self.number}"
 
 
 def find_ends(session: Session, tails: Sequence[Tail]) -> None:
@@ -107,7 +106,9 @@ def find_ends(session: Session, tails: Sequence[Tail]) -> None:
             code = codec.NO_ERROR if entry is None else int(entry.error_code)
             end = present(int(entry.offset)) if entry is not None else None
             if code != codec.NO_ERROR:
-                tail.failure = failure_of(code, leader, needs=f"DESCRIBE on Topic {STATE_TOPIC}")
+                tail.failure = failure_of(
+                    code, leader, needs=f"DESCRIBE on Topic {TRANSACTION_STATE}"
+                )
             elif end is None:
                 tail.failure = _incomplete(leader)
             else:
@@ -141,7 +142,7 @@ def _take(tail: Tail, leader: Broker, entry: Any) -> RecordSet | None:
     if code != codec.NO_ERROR:
         # A permission is missing at all leaders: the same failure for all makes one gap.
         source = _LEADERS if code == _REJECTED else leader
-        tail.failure = failure_of(code, source, needs=f"READ on Topic {STATE_TOPIC}")
+        tail.failure = failure_of(code, source, needs=f"READ on Topic {TRANSACTION_STATE}")
         return None
     tail.high_watermark = int(entry.high_watermark)
     record_set = read_records(bytes(entry.records or b""))
@@ -196,7 +197,7 @@ def _fence(tail: Tail) -> int:
 
 def _ends_body(tails: Sequence[Tail]) -> Build:
     request = TopicRequest(
-        STATE_TOPIC,
+        TRANSACTION_STATE,
         np.array([tail.number for tail in tails], np.int64),
         np.array([_fence(tail) for tail in tails], np.int64),
     )
@@ -209,7 +210,7 @@ def _fetch_body(tails: Sequence[Tail]) -> Build:
     """Request from the positions on; a leader whose log diverges there answers so (KIP-595)."""
     partitions = (
         (
-            STATE_TOPIC,
+            TRANSACTION_STATE,
             {
                 "partition": tail.number,
                 "current_leader_epoch": _fence(tail),

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from collectors.naming import chunks, grouped, listed
 from collectors.session import Request, Response, Session, body_of
-from collectors.state_topic import STATE_TOPIC, SeenTopic, StateTopic, StateTopicAnswer
+from collectors.state_topic import SeenTopic, StateTopic, StateTopicAnswer
 from collectors.state_topic import collect as collect_state_topic
 from collectors.translate import failure_of, left_out, timestamp_of
 from collectors.visibility import VisibilityReader, describe_request
@@ -29,7 +29,7 @@ from collectors.wire.api import LIST_TRANSACTIONS
 from collectors.wire.failure import Failure
 from collectors.wire.transaction_answers import DescribedTransaction, read_transactions
 from rules.facts.gap import GapCause, GapScope
-from rules.facts.identity import Broker, BrokerId, TopicPartition
+from rules.facts.identity import TRANSACTION_STATE, Broker, BrokerId, TopicPartition
 from rules.facts.transactions import (
     OPEN_STATES,
     IdVisibility,
@@ -232,7 +232,7 @@ def _is_placed(session: Session, state_topic: StateTopic | Failure, *, is_needed
     if isinstance(state_topic, Failure):
         if is_needed or state_topic.cause is not GapCause.NOT_AUTHORIZED:
             what = "whether every transaction has a coordinator"
-            session.add_gap(GapScope.TRANSACTIONS, what, state_topic, topic=STATE_TOPIC)
+            session.add_gap(GapScope.TRANSACTIONS, what, state_topic, topic=TRANSACTION_STATE)
         return False
     lost = [number for number, leader in enumerate(state_topic.leaders) if leader is None]
     _report_lost(
@@ -252,10 +252,10 @@ def _report_lost(
     session: Session, numbers: Sequence[int], failure: Failure, broker_id: BrokerId | None = None
 ) -> None:
     if numbers:
-        names = listed([str(TopicPartition(STATE_TOPIC, number)) for number in numbers])
+        names = listed([str(TopicPartition(TRANSACTION_STATE, number)) for number in numbers])
         what = f"transactions coordinated by {names}"
         session.add_gap(
-            GapScope.TRANSACTIONS, what, failure, topic=STATE_TOPIC, broker_id=broker_id
+            GapScope.TRANSACTIONS, what, failure, topic=TRANSACTION_STATE, broker_id=broker_id
         )
 
 

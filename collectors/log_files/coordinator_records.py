@@ -13,11 +13,10 @@ from typing import Final
 
 from collectors.log_files.record_reading import read_records_of
 from collectors.offset_record import CommitName, decode_commit, other_type
-from collectors.state_topic import OFFSETS_TOPIC, STATE_TOPIC
 from collectors.transaction_record import RecordUnreadableError, TransactionRecord, decode
 from collectors.wire.records import Record
 from rules.facts.coordinator_logs import WrittenCommit, WrittenState
-from rules.facts.identity import TopicPartition
+from rules.facts.identity import CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition
 from rules.facts.log_files import BatchBlock, ControlType, FileProblem, LogBatch, ProblemKind
 
 KEPT_STATES: Final = 50  # of a transactional id: the last ones
@@ -66,7 +65,7 @@ class CoordinatorRecords:
                     yield _unreadable(batch, record, exc)
 
     def _add(self, batch: LogBatch, record: Record) -> None:
-        if self.topic == STATE_TOPIC:
+        if self.topic == TRANSACTION_STATE:
             self._add_state(record)
         else:
             self._add_commit(batch, record)
@@ -114,7 +113,7 @@ class CoordinatorRecords:
 
 def coordinator_records(name: TopicPartition | None) -> CoordinatorRecords | None:
     """Return a reader for a partition of the coordinators' topics; None for another partition."""
-    if name is None or name.topic not in (STATE_TOPIC, OFFSETS_TOPIC):
+    if name is None or name.topic not in (TRANSACTION_STATE, CONSUMER_OFFSETS):
         return None
     return CoordinatorRecords(name.topic)
 

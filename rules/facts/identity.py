@@ -10,6 +10,9 @@ BrokerId = NewType("BrokerId", int)
 TopicId = NewType("TopicId", str)  # Kafka's text form: URL-safe base64 without padding, 22 letters
 
 ID_BYTES: Final = 6
+# The logs of the group coordinators and of the transaction coordinators.
+CONSUMER_OFFSETS: Final = "__consumer_offsets"
+TRANSACTION_STATE: Final = "__transaction_state"
 
 
 def short_id(*parts: object) -> str:

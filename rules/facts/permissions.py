@@ -13,6 +13,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+from rules.facts.identity import CONSUMER_OFFSETS, TRANSACTION_STATE
+
 
 class Operation(StrEnum):
     """An operation of Kafka's ACLs."""
@@ -67,8 +69,6 @@ _GROUP_RULES: Final = (
     "lag_objective_burning",
     "read_committed_consumers_blocked",
 )
-_CONSUMER_OFFSETS: Final = "__consumer_offsets"
-_TRANSACTION_STATE: Final = "__transaction_state"
 
 NEEDED: Final = (
     NeededPermission(
@@ -98,7 +98,7 @@ NEEDED: Final = (
         key="describe_consumer_offsets",
         operation=Operation.DESCRIBE,
         resource=ResourceType.TOPIC,
-        name=_CONSUMER_OFFSETS,
+        name=CONSUMER_OFFSETS,
         requests=("Metadata",),
         without="for a group that two brokers list neither answer is used, with a gap",
         rules=_GROUP_RULES,
@@ -107,7 +107,7 @@ NEEDED: Final = (
         key="read_consumer_offsets",
         operation=Operation.READ,
         resource=ResourceType.TOPIC,
-        name=_CONSUMER_OFFSETS,
+        name=CONSUMER_OFFSETS,
         requests=("Fetch",),
         without="a group that was deleted and created again within a round may be taken for one that was "
         "reset; whether groups commit outside of their transactions is not seen, with a gap",
@@ -178,7 +178,7 @@ NEEDED: Final = (
         key="describe_transaction_state",
         operation=Operation.DESCRIBE,
         resource=ResourceType.TOPIC,
-        name=_TRANSACTION_STATE,
+        name=TRANSACTION_STATE,
         requests=("Metadata",),
         without="which broker coordinates which transactional id is not known, with a gap: whether every "
         "coordinator has answered cannot be proven",
@@ -188,7 +188,7 @@ NEEDED: Final = (
         key="read_transaction_state",
         operation=Operation.READ,
         resource=ResourceType.TOPIC,
-        name=_TRANSACTION_STATE,
+        name=TRANSACTION_STATE,
         requests=("Fetch",),
         without="durations, commits, aborts, costs and fenced producers are not known, with a gap; "
         "`kafka.transaction_log = false` does without",

@@ -16,7 +16,7 @@ from typing import Final, TypeAlias
 
 from rules.facts.column import Column
 from rules.facts.durations import Durations
-from rules.facts.identity import BrokerId, TopicPartition
+from rules.facts.identity import CONSUMER_OFFSETS, TRANSACTION_STATE, BrokerId, TopicPartition
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import MICROSECOND
@@ -30,7 +30,7 @@ MAX_PARTITIONS: Final = 256
 MAX_SAMPLED: Final = 20_000  # producers on partitions of one block
 SLOW: Final = timedelta(seconds=1)  # of markers; a bound of their histogram
 # Internal topics that a transaction marks: what else is written there is not its records.
-INTERNAL: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+INTERNAL: Final = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

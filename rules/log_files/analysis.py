@@ -6,11 +6,11 @@ Memory is that of its producers, epochs and segments, not of its batches.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 import numpy as np
 
 from rules.facts.column import Int64s
+from rules.facts.identity import CONSUMER_OFFSETS
 from rules.facts.log_files import CODEC_BITS, BatchBlock, Codec, FileProblem, codec_of
 from rules.facts.log_findings import (
     EpochRange,
@@ -27,7 +27,6 @@ from rules.log_files.comparing import compare_aborted, compare_epochs, compare_s
 from rules.log_files.producers import KEPT, ProducerStates
 
 # The coordinator writes the commits of a transaction there in the producer's name, without its sequences.
-OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 
 class LogAnalysis:
@@ -36,7 +35,7 @@ class LogAnalysis:
     def __init__(self, log: PartitionLog) -> None:
         """`log` has what else is known of the partition."""
         self._log = log
-        is_of_groups = log.name is not None and log.name.topic == OFFSETS_TOPIC
+        is_of_groups = log.name is not None and log.name.topic == CONSUMER_OFFSETS
         self._states = ProducerStates(has_sequences=not is_of_groups)
         self._segments: list[SegmentSummary] = []
         self._epochs: list[EpochRange] = []

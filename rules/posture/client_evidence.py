@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 
 from rules.evidence import Evidence
+from rules.facts.identity import CONSUMER_OFFSETS
 from rules.facts.permissions import Operation, ResourceType
 from rules.facts.times import EPOCH
 from rules.posture.clients import ClientAdvice, unseen_line
@@ -22,7 +23,7 @@ from rules.posture.line import (
     Unseen,
     judgement_of_lines,
 )
-from rules.posture.subject import CONSUMER_OFFSETS, PostureSubject
+from rules.posture.subject import PostureSubject
 from rules.verdict import Verdict
 
 

@@ -13,7 +13,7 @@ from rules.facts.client_memory import ClientMemory
 from rules.facts.column import Bools, Column, Int64s, marked
 from rules.facts.configs import Config, ConfigEntry, Configs, FailedRead
 from rules.facts.gap import GapCause
-from rules.facts.identity import BrokerId
+from rules.facts.identity import CONSUMER_OFFSETS, TRANSACTION_STATE, BrokerId
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 from rules.posture.line import Unseen
@@ -21,8 +21,6 @@ from rules.time_lag.lags import TimeLags
 from rules.view import View
 
 BOOTSTRAP_BROKERS: Final = 3
-TRANSACTION_STATE: Final = "__transaction_state"
-CONSUMER_OFFSETS: Final = "__consumer_offsets"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -31,7 +31,7 @@ from collectors.placement import Placement, PlacementReader
 from collectors.producers import ProducersReader
 from collectors.readable import ReadableReader, readable_request
 from collectors.session import Limits, Session, address_of
-from collectors.state_topic import STATE_TOPIC, PlacementOf, StateTopic
+from collectors.state_topic import PlacementOf, StateTopic
 from collectors.transaction_log import TransactionLogReader
 from collectors.transactions import TransactionReader, look_up
 from collectors.visibility import VisibilityReader
@@ -45,6 +45,7 @@ from rules.facts.column import Bools
 from rules.facts.commit_memory import CommitMemory
 from rules.facts.epoch_ends import EpochEnds
 from rules.facts.groups import Commits, Group
+from rules.facts.identity import TRANSACTION_STATE
 from rules.facts.members import AssignmentBuilder
 from rules.facts.memory import Memory
 from rules.facts.offsets import Offsets
@@ -102,7 +103,7 @@ class _Readers:
     batches: BatchReader = field(default_factory=BatchReader)
     sampler: BatchSampler = field(default_factory=BatchSampler)
     deletions: CommitDeletionReader = field(default_factory=CommitDeletionReader)
-    state_topic: PlacementOf = field(default_factory=lambda: PlacementOf(STATE_TOPIC))
+    state_topic: PlacementOf = field(default_factory=lambda: PlacementOf(TRANSACTION_STATE))
     transaction_log: TransactionLogReader = field(default_factory=TransactionLogReader)
 
 

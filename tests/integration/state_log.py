@@ -14,13 +14,14 @@ from collectors import cluster as cluster_collector
 from collectors import state_topic
 from collectors.security import Security
 from collectors.session import Session
-from collectors.state_topic import STATE_TOPIC, StateTopic
+from collectors.state_topic import StateTopic
 from collectors.transaction_log import TransactionLogReader
 from collectors.transaction_record import STATES, TransactionRecord, decode
 from collectors.transaction_tail import Tail, fetch
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
+from rules.facts.identity import TRANSACTION_STATE
 from rules.facts.transaction_log import EndedTransaction, TransactionLog
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.cluster import Sandbox
@@ -137,7 +138,7 @@ def printed_by_kafka(cluster: Sandbox, scratch: Path, count: int) -> list[str]:
         scratch,
         f"{TOOLS}.consumer.ConsoleConsumer",
         *("--bootstrap-server", cluster.bootstrap_servers),
-        *("--topic", STATE_TOPIC, "--from-beginning", "--max-messages", str(count)),
+        *("--topic", TRANSACTION_STATE, "--from-beginning", "--max-messages", str(count)),
         *("--formatter", f"{TOOLS}.consumer.TransactionLogMessageFormatter"),
     )
     decoder, position, found = json.JSONDecoder(), 0, list[str]()

@@ -15,8 +15,7 @@ import pytest
 
 from collectors.log_files.folders import find_logs
 from collectors.log_files.segments import read_segment
-from collectors.state_topic import OFFSETS_TOPIC, STATE_TOPIC
-from rules.facts.identity import BrokerId, TopicPartition
+from rules.facts.identity import CONSUMER_OFFSETS, TRANSACTION_STATE, BrokerId, TopicPartition
 from rules.facts.log_files import BatchBlock, FileProblem, LogBatch
 from rules.facts.log_folders import PartitionLog
 from rules.verdict import Verdict
@@ -88,7 +87,7 @@ def _compact_commits(sandbox: Sandbox, written: Written, data: Path) -> None:
     """Have the log cleaner compact the commits of the groups, and wait until it did."""
     servers = sandbox.bootstrap_servers
     admin = SandboxAdmin(servers)
-    admin.set_topic_config(OFFSETS_TOPIC, ROLL_AT_ONCE)
+    admin.set_topic_config(CONSUMER_OFFSETS, ROLL_AT_ONCE)
     try:
 
         def is_compacted() -> bool:
@@ -97,7 +96,7 @@ def _compact_commits(sandbox: Sandbox, written: Written, data: Path) -> None:
 
         assert wait_until(is_compacted, timeout_seconds=PATIENCE_SECONDS, poll_seconds=1.5)
     finally:
-        admin.set_topic_config(OFFSETS_TOPIC, dict.fromkeys(ROLL_AT_ONCE))
+        admin.set_topic_config(CONSUMER_OFFSETS, dict.fromkeys(ROLL_AT_ONCE))
 
 
 def _stop_in_order(sandbox: Sandbox) -> None:
@@ -113,7 +112,7 @@ def _stop_in_order(sandbox: Sandbox) -> None:
 
 def compare(sandbox: Sandbox, written: Written, data: Path, *, has_stopped: bool = False) -> None:
     """Hold every file of the topic and of the coordinators' topics against what the tool prints of it."""
-    topics = (written.topic, OFFSETS_TOPIC, STATE_TOPIC)
+    topics = (written.topic, CONSUMER_OFFSETS, TRANSACTION_STATE)
     folders = [
         folder for folder in sorted(data.iterdir()) if folder.name.rpartition("-")[0] in topics
     ]
@@ -241,14 +240,14 @@ def inspect(folder: Path) -> InspectedLog:
 
 def commits_of(written: Written, data: Path) -> InspectedLog:
     """Return the partition of the groups' commits that has those of the plain group."""
-    return _with(data, OFFSETS_TOPIC, lambda records: any(
+    return _with(data, CONSUMER_OFFSETS, lambda records: any(
         group == f"{written.topic}-plain" for group, _ in records.commits
     ))  # fmt: skip
 
 
 def state_of(written: Written, data: Path) -> InspectedLog:
     """Return the partition of transactional ids that has the one whose transactions ended."""
-    return _with(data, STATE_TOPIC, lambda records: written.transactional_id in records.ids)
+    return _with(data, TRANSACTION_STATE, lambda records: written.transactional_id in records.ids)
 
 
 def _with(data: Path, topic: str, has: Callable[[Any], bool]) -> InspectedLog:

@@ -13,8 +13,9 @@ from typing import Final
 import pytest
 from confluent_kafka import Producer
 
-from collectors.state_topic import STATE_TOPIC, partition_of
+from collectors.state_topic import partition_of
 from rules.catalogue import coordinator_slow, partition_skewed, transaction_too_small
+from rules.facts.identity import TRANSACTION_STATE
 from rules.facts.memory import Memory
 from rules.judgement import Finding, Judgement
 from rules.remembering import view_of_round
@@ -198,7 +199,7 @@ def ids_of(view: View, coordinator: int, new_name: NewName, count: int) -> Seque
     """Return new transactional ids that a broker coordinates."""
     placed = view.snapshot.partitions
     partitions = placed.index.starts[-1]
-    assert placed.index.topics == (STATE_TOPIC,)
+    assert placed.index.topics == (TRANSACTION_STATE,)
     names: list[str] = []
     while len(names) < count:
         name = new_name("marked")
@@ -213,7 +214,7 @@ def test_a_coordinator_that_waits_for_a_leader_is_slow_and_the_leader_is_named(
     topic = new_name("slow")
     admin.create_topic(topic, assignment=[[3, 1, 2]])
     transactional_producer(faults.bootstrap_servers, new_name("first"))  # makes the log
-    names = ids_of(Rounds(make_reader(), STATE_TOPIC).make(), 1, new_name, 14)
+    names = ids_of(Rounds(make_reader(), TRANSACTION_STATE).make(), 1, new_name, 14)
     producers = [transactional_producer(faults.bootstrap_servers, name) for name in names]
     rounds = Rounds(make_reader(), re.escape(topic))
     rounds.make()

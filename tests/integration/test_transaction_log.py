@@ -10,10 +10,11 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from collectors.security import Security, SecurityProtocol
-from collectors.state_topic import STATE_TOPIC, StateTopic
+from collectors.state_topic import StateTopic
 from collectors.transaction_tail import CUT_SHORT, fetch
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause, GapScope
+from rules.facts.identity import TRANSACTION_STATE
 from rules.facts.transaction_log import Cut, Outcome
 from rules.facts.transactions import TransactionState
 from service.runtime.clock import wait_until
@@ -89,7 +90,7 @@ def write_tombstone(servers: str, transactional_id: str) -> None:
     """Write what a coordinator writes when an id expires; only this client id may."""
     client = Producer({"bootstrap.servers": servers, "client.id": "__admin_client"})
     key = b"\0\0" + len(transactional_id).to_bytes(2, "big") + transactional_id.encode()
-    client.produce(STATE_TOPIC, key=key, value=None, partition=0)
+    client.produce(TRANSACTION_STATE, key=key, value=None, partition=0)
     assert client.flush(SOON) == 0
 
 
@@ -243,21 +244,21 @@ def test_permissions_are_told_apart_from_nothing_there(
     )
     blind = Follower(cluster.sasl_bootstrap_servers, security)
     describe, read = (
-        Permission(user=user.name, operation=operation, resource="topic", name=STATE_TOPIC)
+        Permission(user=user.name, operation=operation, resource="topic", name=TRANSACTION_STATE)
         for operation in ("describe", "read")
     )
     try:
         hidden = blind.placed()
         assert isinstance(hidden, Failure)
         assert hidden.cause is GapCause.NOT_AUTHORIZED
-        assert hidden.why.endswith(f"needs DESCRIBE on Topic {STATE_TOPIC}")
+        assert hidden.why.endswith(f"needs DESCRIBE on Topic {TRANSACTION_STATE}")
         admin.grant([describe])
         assert wait_until(lambda: isinstance(blind.placed(), StateTopic), timeout_seconds=SOON)
         log = blind.read()
         assert (log.is_read, log.ended) == (False, ())
         [gap] = blind.session.gaps
         assert (gap.scope, gap.cause) == (GapScope.TRANSACTION_LOG, GapCause.NOT_AUTHORIZED)
-        assert gap.why.endswith(f"needs READ on Topic {STATE_TOPIC}")
+        assert gap.why.endswith(f"needs READ on Topic {TRANSACTION_STATE}")
         admin.grant([read])
         assert wait_until(lambda: blind.read().is_whole, timeout_seconds=SOON)
         assert blind.ended == []  # it begins at the end

@@ -25,10 +25,11 @@ from __future__ import annotations
 from typing import Final
 
 from rules.facts.config_keys import OFFSETS_PARTITIONS, OFFSETS_REPLICATION
+from rules.facts.identity import CONSUMER_OFFSETS
 from rules.posture.internal_topics import MILDER, InternalTopic, Why, judge_internal
 from rules.posture.judging import FewCheck
 from rules.posture.line import PostureCheck, PostureJudgement, PostureScope
-from rules.posture.subject import CONSUMER_OFFSETS, PostureSubject
+from rules.posture.subject import PostureSubject
 
 CHECK: Final = PostureCheck(
     check_id="offsets_topic",

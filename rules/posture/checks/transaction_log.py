@@ -29,10 +29,11 @@ from rules.facts.config_keys import (
     TRANSACTION_LOG_PARTITIONS,
     TRANSACTION_LOG_REPLICATION,
 )
+from rules.facts.identity import TRANSACTION_STATE
 from rules.posture.internal_topics import MILDER, InternalTopic, Why, judge_internal
 from rules.posture.judging import FewCheck
 from rules.posture.line import PostureCheck, PostureJudgement, PostureScope
-from rules.posture.subject import TRANSACTION_STATE, PostureSubject
+from rules.posture.subject import PostureSubject
 
 CHECK: Final = PostureCheck(
     check_id="transaction_log",

@@ -11,7 +11,7 @@ from typing import Final
 from collectors.state_topic import partition_of
 from rules.errors import SandboxError
 from rules.facts.fencing import FencingClass
-from rules.facts.identity import BrokerId, TopicPartition
+from rules.facts.identity import CONSUMER_OFFSETS, TRANSACTION_STATE, BrokerId, TopicPartition
 from rules.facts.transaction_log import Cut
 from rules.facts.transactions import TransactionState
 from rules.transactions.classes import TransactionClass
@@ -27,7 +27,7 @@ from service.sandbox.faults.fault_run import (
 )
 from service.sandbox.faults.replicas import choose_pair
 from service.sandbox.faults.truth import Truth
-from service.sandbox.workloads.raw_cluster import TRANSACTION_LOG, RejectedError, patiently
+from service.sandbox.workloads.raw_cluster import RejectedError, patiently
 from service.sandbox.workloads.raw_producer import RawProducer, append_plain
 
 HELD: Final = ("last_stable_offset_stuck", "read_committed_consumers_blocked")
@@ -35,7 +35,6 @@ LIMIT: Final = "max.message.bytes"
 LIMIT_BYTES: Final = 400  # the decision of the workload's pipeline takes 190
 LONG_NAME: Final = 300  # letters; with what a batch adds (120 bytes and more), above the limit
 FENCED: Final = frozenset({"INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
-OFFSETS: Final = "__consumer_offsets"
 VERIFICATION: Final = "transaction.partition.verification.enable"
 # Errors of a leader that still verifies with the coordinator, which does not know the transaction.
 NOT_YET: Final = frozenset(
@@ -90,9 +89,9 @@ def make_overdue(run: FaultRun) -> Truth:
     producer = run.producer(transactional_id=run.new_name.ljust(LONG_NAME, "x"))
     start = begin_held(run, producer, where)
     began = monotonic()
-    run.admin.set_topic_config(TRANSACTION_LOG, {LIMIT: str(LIMIT_BYTES)})
+    run.admin.set_topic_config(TRANSACTION_STATE, {LIMIT: str(LIMIT_BYTES)})
     run.undo.callback(run.await_release, where, producer, start)
-    run.undo.callback(run.admin.set_topic_config, TRANSACTION_LOG, {LIMIT: None})
+    run.undo.callback(run.admin.set_topic_config, TRANSACTION_STATE, {LIMIT: None})
     over = began + run.timeout.total_seconds()
     wait_until(lambda: monotonic() > over, timeout_seconds=over - monotonic() + 1)
     if not run.is_open(where, producer.producer_id):
@@ -104,8 +103,8 @@ def make_overdue(run: FaultRun) -> Truth:
         hold_class=TransactionClass.OVERDUE,
         rule="transaction_overdue",
         also=HELD,
-        ends=f"when {LIMIT} of {TRANSACTION_LOG} is back: the coordinator then aborts it",
-        undo=run.command("config", "topic", TRANSACTION_LOG, f"{LIMIT}="),
+        ends=f"when {LIMIT} of {TRANSACTION_STATE} is back: the coordinator then aborts it",
+        undo=run.command("config", "topic", TRANSACTION_STATE, f"{LIMIT}="),
     )
 
 
@@ -273,10 +272,14 @@ def _hanging_truth(
 
 def _offsets_partition(run: FaultRun) -> TopicPartition:
     """Return where the offsets of the fault's own group are kept; that is what suffers then."""
-    count = len(run.cluster.topic(OFFSETS))
+    count = len(run.cluster.topic(CONSUMER_OFFSETS))
     if not count:
-        raise SandboxError(f"there is no {OFFSETS} yet: let a group commit something first")
-    run.options = replace(run.options, topic=OFFSETS, partition=partition_of(run.new_name, count))
+        raise SandboxError(
+            f"there is no {CONSUMER_OFFSETS} yet: let a group commit something first"
+        )
+    run.options = replace(
+        run.options, topic=CONSUMER_OFFSETS, partition=partition_of(run.new_name, count)
+    )
     return run.where
 
 

@@ -26,7 +26,7 @@ from collectors.wire.api import (
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
 from rules.errors import SandboxError
-from rules.facts.identity import Broker, BrokerId, TopicId, TopicPartition
+from rules.facts.identity import TRANSACTION_STATE, Broker, BrokerId, TopicId, TopicPartition
 from service.runtime.clock import wait_until
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.processes import Liveness
@@ -36,7 +36,6 @@ T = TypeVar("T")
 ANSWER_SECONDS: Final = 45.0  # a busy machine
 SETTLE_SECONDS: Final = 45.0
 LATEST: Final = -1  # ListOffsets: the end of what the isolation level may read
-TRANSACTION_LOG: Final = "__transaction_state"
 OF_GROUP: Final = 0  # FindCoordinator: of which kind the key is
 OF_TRANSACTION: Final = 1
 
@@ -237,7 +236,7 @@ class RawCluster:
         A coordinator writes it into its markers (TransactionStateManager of the broker). The
         request goes to it: another broker may not have its latest epoch yet.
         """
-        partitions = self.topic(TRANSACTION_LOG, broker=self.coordinator(transactional_id))
+        partitions = self.topic(TRANSACTION_STATE, broker=self.coordinator(transactional_id))
         return partitions[partition_of(transactional_id, len(partitions))].leader_epoch
 
     def listed(self, transactional_id: str) -> Listed | None:

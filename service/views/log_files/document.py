@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from collectors.state_topic import STATE_TOPIC
 from rules.facts.coordinator_logs import WrittenState
-from rules.facts.identity import TopicPartition
+from rules.facts.identity import TRANSACTION_STATE, TopicPartition
 from rules.facts.log_files import FileProblem
 from rules.facts.log_findings import EpochRange, LogFindings, ProducerInLog, SegmentSummary
 from rules.facts.log_folders import PartitionLog
@@ -165,7 +164,7 @@ def _coordinator(inspected: InspectedLog) -> Row:
         ).to_row()
         for (_, name), of_name in sorted(records.commits.items())
     ]
-    is_of_ids = records.topic == STATE_TOPIC
+    is_of_ids = records.topic == TRANSACTION_STATE
     return {
         "transactional_ids": ids if is_of_ids else None,
         "commits": None if is_of_ids else commits,

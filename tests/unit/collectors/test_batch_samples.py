@@ -9,12 +9,11 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from collectors.batch_samples import DENIED_FOR, PARTITION_BYTES, ROUND_BYTES, BatchSampler
-from collectors.state_topic import OFFSETS_TOPIC
 from collectors.wire.api import FETCH, Api
 from rules.facts.batch_samples import BatchSamples, WriterSample
 from rules.facts.column import Column
 from rules.facts.gap import Gap, GapCause, GapScope
-from rules.facts.identity import Broker
+from rules.facts.identity import CONSUMER_OFFSETS, Broker
 from rules.facts.partitions import Partitions
 from tests.factories import broker, offsets, partitions
 from tests.unit.collectors.scripted_pool import scripted
@@ -192,7 +191,7 @@ def test_without_read_there_is_one_gap_and_the_topic_is_left_alone_for_a_while()
 
 
 def test_of_internal_topics_only_that_of_commits_is_sampled() -> None:
-    cluster = Cluster([[], [], []], [1, 1, 1], {"orders": 1, OFFSETS_TOPIC: 1, "__other": 1})
+    cluster = Cluster([[], [], []], [1, 1, 1], {"orders": 1, CONSUMER_OFFSETS: 1, "__other": 1})
     cluster.round()
     for row in range(3):
         cluster.append(row)

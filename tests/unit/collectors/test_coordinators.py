@@ -8,13 +8,13 @@ import pytest
 
 from collectors.groups import GroupReader
 from collectors.session import Session
-from collectors.state_topic import OFFSETS_TOPIC, PlacementOf, StateTopic, newest
+from collectors.state_topic import PlacementOf, StateTopic, newest
 from collectors.translate import topic_id_of
 from collectors.wire.api import DESCRIBE_GROUPS, LIST_GROUPS, METADATA, Api
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Group
-from rules.facts.identity import BrokerId
+from rules.facts.identity import CONSUMER_OFFSETS, BrokerId
 from tests.factories import broker
 from tests.unit.collectors.fake_pool import Prepared, session_of
 from tests.unit.collectors.test_groups import classic_groups, listing
@@ -30,7 +30,7 @@ BILLING = ("billing", "Stable", "classic")
 def placed(leader: int, epoch: int) -> bytes:
     """Return a Metadata answer in which one broker leads all of the topic."""
     rows = ((number, leader, epoch) for number in range(PARTITIONS))
-    return metadata(*rows, name=OFFSETS_TOPIC)
+    return metadata(*rows, name=CONSUMER_OFFSETS)
 
 
 STALE, NEWEST = placed(1, 5), placed(2, 6)
@@ -43,7 +43,7 @@ def observe(
         (one, LIST_GROUPS): listing() for one in (AWAKE, LEADER, OTHER)
     }
     session = session_of(AWAKE, LEADER, OTHER, answers=prepared | answers)
-    return GroupReader(topic or PlacementOf(OFFSETS_TOPIC)).collect(session, None), session
+    return GroupReader(topic or PlacementOf(CONSUMER_OFFSETS)).collect(session, None), session
 
 
 def told(session: Session) -> list[tuple[GapScope, int | None, str | None]]:
@@ -126,7 +126,7 @@ def test_without_a_leader_that_can_be_asked_nothing_is_known(leader: int) -> Non
 
 
 def test_what_was_told_in_an_earlier_round_counts_where_only_the_other_one_answers() -> None:
-    topic = PlacementOf(OFFSETS_TOPIC)
+    topic = PlacementOf(CONSUMER_OFFSETS)
     observe({(LEADER, METADATA): NEWEST}, topic)
     found, session = observe(
         {
@@ -142,7 +142,7 @@ def test_what_was_told_in_an_earlier_round_counts_where_only_the_other_one_answe
 
 
 def test_where_the_topic_may_not_be_seen_the_only_one_that_lists_a_group_counts() -> None:
-    hidden = metadata(name=OFFSETS_TOPIC, error=29)
+    hidden = metadata(name=CONSUMER_OFFSETS, error=29)
     asked: dict[tuple[Any, Api], Prepared] = {
         (one, METADATA): hidden for one in (AWAKE, LEADER, OTHER)
     }
@@ -157,7 +157,7 @@ def test_where_the_topic_may_not_be_seen_the_only_one_that_lists_a_group_counts(
 
 
 def test_a_normal_round_has_no_gap_and_decodes_each_answer_once() -> None:
-    topic = PlacementOf(OFFSETS_TOPIC)
+    topic = PlacementOf(CONSUMER_OFFSETS)
     answers: dict[tuple[Any, Api], Prepared] = {
         (LEADER, LIST_GROUPS): listing(BILLING),
         (LEADER, DESCRIBE_GROUPS): classic_groups(("billing", "Stable", 1, 0)),
@@ -193,7 +193,7 @@ def test_of_each_partition_the_highest_epoch_counts_and_of_equals_the_leader_tha
 
 
 def test_what_every_broker_says_counts_though_it_is_older() -> None:
-    topic = PlacementOf(OFFSETS_TOPIC)
+    topic = PlacementOf(CONSUMER_OFFSETS)
     observe({(LEADER, METADATA): NEWEST}, topic)
     restored = {(one, METADATA): STALE for one in (AWAKE, LEADER, OTHER)}
     found, session = observe(
@@ -209,7 +209,7 @@ def test_what_every_broker_says_counts_though_it_is_older() -> None:
 
 
 def test_another_topic_of_the_same_name_has_epochs_of_its_own() -> None:
-    topic = PlacementOf(OFFSETS_TOPIC)
+    topic = PlacementOf(CONSUMER_OFFSETS)
     observe({(LEADER, METADATA): NEWEST}, topic)
     topic._newest = StateTopic(leaders=(BrokerId(9),), leader_epochs=(99,))  # noqa: SLF001
     _, session = observe({(LEADER, METADATA): NEWEST}, topic)

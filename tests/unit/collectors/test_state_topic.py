@@ -8,12 +8,12 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from collectors.session import Session
-from collectors.state_topic import STATE_TOPIC, SeenTopic, StateTopic, collect
+from collectors.state_topic import SeenTopic, StateTopic, collect
 from collectors.translate import topic_id_of
 from collectors.wire.api import METADATA
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
-from rules.facts.identity import BrokerId
+from rules.facts.identity import TRANSACTION_STATE, BrokerId
 from tests.factories import broker
 from tests.unit.collectors.fake_pool import Prepared, session_of
 from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, part
@@ -21,7 +21,7 @@ from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, part
 ID = UUID(int=7)
 
 
-def metadata(*placed: tuple[int, int, int], name: str = STATE_TOPIC, error: int = 0) -> bytes:
+def metadata(*placed: tuple[int, int, int], name: str = TRANSACTION_STATE, error: int = 0) -> bytes:
     """Return a Metadata answer with (partition, leader, leader epoch)."""
     entry = part(METADATA, 12, "MetadataResponsePartition")
     described: Any = part(METADATA, 12, "MetadataResponseTopic")

@@ -12,7 +12,7 @@ from kio.schema.errors import ErrorCode
 
 from collectors import transaction_log
 from collectors.session import Session
-from collectors.state_topic import STATE_TOPIC, StateTopic
+from collectors.state_topic import StateTopic
 from collectors.transaction_endings import MAX_REMEMBERED
 from collectors.transaction_log import TransactionLogReader
 from collectors.transaction_record import TransactionRecord
@@ -20,7 +20,7 @@ from collectors.wire.api import FETCH, LIST_OFFSETS
 from collectors.wire.failure import Failure
 from collectors.wire.records import Record
 from rules.facts.gap import GapCause, GapScope
-from rules.facts.identity import BrokerId, TopicId
+from rules.facts.identity import TRANSACTION_STATE, BrokerId, TopicId
 from rules.facts.transaction_log import Cut, TransactionLog
 from rules.facts.transactions import TransactionState
 from tests.factories import broker
@@ -57,7 +57,7 @@ def fetched(parts: Mapping[int, Part], error: int = 0) -> bytes:
         )
         for number, one in parts.items()
     )
-    topics = (topic(topic=STATE_TOPIC, partitions=told),)
+    topics = (topic(topic=TRANSACTION_STATE, partitions=told),)
     return answer(
         FETCH,
         12,
@@ -70,7 +70,7 @@ def fetched(parts: Mapping[int, Part], error: int = 0) -> bytes:
 
 def ends(offsets: Mapping[int, int], error: int = 0) -> bytes:
     entries = [(number, error, offset, 5) for number, offset in offsets.items()]
-    return list_offsets_answer({STATE_TOPIC: entries})
+    return list_offsets_answer({TRANSACTION_STATE: entries})
 
 
 def state(*leaders: int | None, topic_id: str | None = "A") -> StateTopic:
@@ -212,7 +212,7 @@ def test_without_read_there_is_one_gap_and_once_granted_the_end_is_where_to_begi
     log, session = one_round(reader, topic, end=at_end, fetch=rejected, second=rejected)
     assert not log.is_read
     [gap] = session.gaps
-    assert (gap.cause, gap.topic) == (GapCause.NOT_AUTHORIZED, STATE_TOPIC)
+    assert (gap.cause, gap.topic) == (GapCause.NOT_AUTHORIZED, TRANSACTION_STATE)
     assert gap.why.endswith("needs READ on Topic __transaction_state")
     assert gap.what == (
         "how transactions ended on 2 partitions (__transaction_state-0, __transaction_state-1)"

@@ -1,4 +1,7 @@
-"""Makes lines of posture for clients' files, by the identifiers of the checks that list the same settings unseen."""
+"""Makes lines of posture for clients' files, by the checks that name the same settings of running clients.
+
+Further checks are of files alone.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from rules.posture.checks import (
+    client_acks,
+    client_auto_commit,
+    client_delivery_timeout,
+    client_idempotence,
+    client_in_flight,
+    client_isolation,
+    client_retries,
+    client_transactional_id,
+)
 from rules.posture.client_config.clients import Client
 from rules.posture.client_config.reasons import WORDS, Why
 from rules.posture.line import PostureCheck, PostureLine, PostureScope
-from rules.verdict import Verdict
+from rules.verdict import Severity, Verdict
 
 Release = tuple[int, int, int]
 # Of 3.0 and 3.1 the first releases differ from the later ones: a release without its last number is a later one.
@@ -28,40 +41,29 @@ def _check(id_: str, setting: str, summary: str) -> PostureCheck:
     return PostureCheck(check_id=id_, scope=PostureScope.CLIENT, setting=setting, summary=summary)
 
 
-IDEMPOTENCE: Final = _check("client_idempotence", "enable.idempotence", "producers are idempotent")
-ACKS: Final = _check(
-    "client_acks", "acks", "records count as written when all in-sync replicas have them"
-)
-IN_FLIGHT: Final = _check("client_in_flight", "max.in.flight.requests.per.connection", "at most 5 batches are in flight")  # fmt: skip
-RETRIES: Final = _check(
-    "client_retries", "retries", "only time limits how often a batch is retried"
-)
-DELIVERY: Final = _check(
-    "client_delivery_timeout", "delivery.timeout.ms", "a batch has time for its retries"
-)
+IDEMPOTENCE: Final = client_idempotence.CHECK
+ACKS: Final = client_acks.CHECK
+IN_FLIGHT: Final = client_in_flight.CHECK
+RETRIES: Final = client_retries.CHECK
+DELIVERY: Final = client_delivery_timeout.CHECK
+ISOLATION: Final = client_isolation.CHECK
+AUTO_COMMIT: Final = client_auto_commit.CHECK
+# Batches only suggest that it is missing; in a file it is wrong where the client does not start.
+TRANSACTIONAL_ID: Final = replace(client_transactional_id.CHECK, severity=Severity.WARNING)
 TIMEOUT: Final = _check(
     "client_transaction_timeout",
     "transaction.timeout.ms",
-    "brokers take the timeout, and batches end before it",
-)
-TRANSACTIONAL_ID: Final = _check(
-    "client_transactional_id", "transactional.id", "a transactional producer can be made"
-)
-ISOLATION: Final = _check(
-    "client_isolation", "isolation.level", "consumers get committed records alone"
-)
-AUTO_COMMIT: Final = _check(
-    "client_auto_commit", "enable.auto.commit", "offsets are committed after processing"
+    "The brokers allow the timeout, and batches end before it.",
 )
 GUARANTEE: Final = _check(
-    "client_processing_guarantee", "processing.guarantee", "Kafka Streams writes results once"
+    "client_processing_guarantee", "processing.guarantee", "Kafka Streams writes results once."
 )
 SOURCE_SUPPORT: Final = _check(
     "client_exactly_once_source",
     "exactly.once.source.support",
-    "Kafka Connect writes what sources give once",
+    "Kafka Connect writes once what sources give.",
 )
-NAMES: Final = _check("client_setting_names", "", "every name is that of a setting")
+NAMES: Final = _check("client_setting_names", "", "Every name is that of a setting.")
 CHECKS: Final = (
     IDEMPOTENCE, ACKS, IN_FLIGHT, RETRIES, DELIVERY, TIMEOUT, TRANSACTIONAL_ID, ISOLATION, AUTO_COMMIT, GUARANTEE, SOURCE_SUPPORT, NAMES,
 )  # fmt: skip

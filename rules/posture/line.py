@@ -32,6 +32,26 @@ class PostureScope(StrEnum):
     CLIENT = "client"  # what only a client knows
 
 
+class PostureVerdict(StrEnum):
+    """What a check says of one setting; in the order in which lines are shown."""
+
+    WRONG = "wrong"
+    UNKNOWN = "unknown"  # it could not be read, or only the client knows it
+    RIGHT = "right"
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> PostureVerdict:
+        """Return the name of a verdict."""
+        return _NAMES[verdict]
+
+
+_NAMES: Final = {
+    Verdict.OK: PostureVerdict.RIGHT,
+    Verdict.BREACH: PostureVerdict.WRONG,
+    Verdict.UNKNOWN: PostureVerdict.UNKNOWN,
+}
+
+
 class PostureReason(StrEnum):
     """Base of the closed sets of reasons; every check has its own, beside those of `Unseen`."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from rules.posture.client_config.reasons import Why
+from rules.posture.line import PostureVerdict
 from rules.verdict import Severity
 from service.views.model import Model
 
@@ -20,7 +21,7 @@ class ClientConfigLine(Model):
     line: Annotated[int | None, Field(description="From 1; null: the setting is not in the file")]
     setting: str
     value: Annotated[str | None, Field(description="null: not set, or not shown")]
-    verdict: Literal["wrong", "unknown", "right"]
+    verdict: PostureVerdict
     severity: Annotated[
         Severity | None,
         Field(description="Of what is wrong; info: it matters only for exactly-once"),

@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 from pydantic import Field
 
 from rules.facts.configs import ConfigSource
-from rules.posture.line import PostureJudgement, PostureLine, PostureScope
+from rules.posture.line import PostureJudgement, PostureLine, PostureScope, PostureVerdict
 from rules.verdict import Severity, Verdict
 from service.views.model import Evidence, Model
-
-
-class PostureVerdict(StrEnum):
-    """What a check says of one setting."""
-
-    RIGHT = "right"
-    WRONG = "wrong"
-    UNKNOWN = "unknown"  # it could not be read, or only the client knows it
-
-
-WORDS = {
-    Verdict.OK: PostureVerdict.RIGHT,
-    Verdict.BREACH: PostureVerdict.WRONG,
-    Verdict.UNKNOWN: PostureVerdict.UNKNOWN,
-}
 
 
 class PostureRow(Model):
@@ -74,7 +58,7 @@ def posture_row(line: PostureLine) -> PostureRow:
         line,
         check=line.check.check_id,
         scope=line.check.scope,
-        verdict=WORDS[line.verdict],
+        verdict=PostureVerdict.of(line.verdict),
         severity=line.severity if is_wrong else None,
         page=line.check.page,
         reason=str(line.reason),

@@ -7,10 +7,9 @@ from typing import Final
 
 from rules.posture.client_config.finding import CHECKS
 from rules.posture.client_config.reasons import WORDS
-from rules.verdict import Verdict
+from rules.posture.line import PostureVerdict
 
 PAGE: Final = "posture-client-config.md"
-VERDICTS: Final = {Verdict.OK: "right", Verdict.BREACH: "wrong", Verdict.UNKNOWN: "unknown"}
 BEGIN: Final = "<!-- written by make golden: begin -->"
 END: Final = "<!-- written by make golden: end -->"
 
@@ -37,4 +36,4 @@ def _tables() -> Iterator[str]:
             text.replace("{detail}", "…").replace("{right}", "…")
             for text in (words.consequence, words.fix)
         )
-        yield f"| `{reason}` | {VERDICTS[words.verdict]} | {meaning} | {fix} |"
+        yield f"| `{reason}` | {PostureVerdict.of(words.verdict)} | {meaning} | {fix} |"

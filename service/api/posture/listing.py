@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from rules.posture.all_checks import Posture
-from rules.posture.line import PostureJudgement, PostureScope
+from rules.posture.line import PostureJudgement, PostureScope, PostureVerdict
 from rules.verdict import Verdict
 from service.api.core.paging import Key, Page, page_of
 from service.api.core.queries import matches
 from service.views.posture import (
-    WORDS,
     PostureCheckRow,
     PostureRow,
-    PostureVerdict,
     check_row,
     posture_row,
 )
@@ -36,7 +34,7 @@ class Selection:
     def verdicts(self) -> tuple[Verdict, ...]:
         """The verdicts that are shown."""
         if self.verdict is not None:
-            return tuple(verdict for verdict, word in WORDS.items() if word is self.verdict)
+            return tuple(each for each in Verdict if PostureVerdict.of(each) is self.verdict)
         return tuple(Verdict) if self.every else NOT_RIGHT
 
     def judgements(self, posture: Posture) -> list[PostureJudgement]:

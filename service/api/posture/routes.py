@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query, Response
 
 from rules.posture.all_checks import judge_posture
+from rules.posture.line import PostureVerdict
 from service.api.core.models import Paged
 from service.api.core.paging import Paging, decode_cursor
 from service.api.core.per_round import PerRound
@@ -14,7 +15,7 @@ from service.api.core.ports import Sources
 from service.api.core.queries import PageQuery, Pattern
 from service.api.core.stamps import stamp, view_of
 from service.api.posture.listing import Selection, count_checks, list_page
-from service.views.posture import PostureCheckRow, PostureRow, PostureVerdict
+from service.views.posture import PostureCheckRow, PostureRow
 
 NAME: Final = "posture"
 

@@ -19,7 +19,9 @@ from rules.posture.client_config.clients import Library
 from rules.posture.client_config.finding import LATER, ConfigLine, Release
 from rules.posture.client_config.judging import ClientConfigReport, judge_files
 from rules.posture.client_config.pages import PAGE
+from rules.posture.line import PostureVerdict
 from rules.verdict import Severity, Verdict
+from service.cli.posture.tables import STYLES
 from service.cli.sequence.reading import STANDARD_INPUT
 from service.terminal.answer import print_answer
 from service.terminal.exit_codes import ExitCode
@@ -28,9 +30,7 @@ from service.terminal.parts import LABEL_WIDTH, Facts, Line, Part, Row
 from service.terminal.words import printable
 
 WIDTH: Final = 80 - LABEL_WIDTH - 4
-VERDICTS: Final = {Verdict.OK: "right", Verdict.BREACH: "wrong", Verdict.UNKNOWN: "unknown"}
-ORDER: Final = ("wrong", "unknown", "right")
-STYLES: Final = {"wrong": "bold yellow", "unknown": "yellow", "right": "green"}
+ORDER: Final = tuple(PostureVerdict)
 
 
 def report(options: Mapping[str, Any]) -> int:
@@ -93,7 +93,7 @@ def _row(line: ConfigLine) -> Row:
         "line": line.at,
         "setting": posture.setting,
         "value": posture.value,
-        "verdict": VERDICTS[posture.verdict],
+        "verdict": str(PostureVerdict.of(posture.verdict)),
         "severity": posture.severity.value if is_wrong else None,
         "reason": str(posture.reason),
         "consequence": posture.consequence,
@@ -106,7 +106,7 @@ def _render(document: Row, *, is_all: bool) -> Iterator[Part]:
     lines = document["lines"]
     yield _head(lines)
     for row in lines:
-        if is_all or row["verdict"] != "right":
+        if is_all or row["verdict"] != PostureVerdict.RIGHT:
             yield from _line(row)
     if document["assumptions"]:
         yield Line("ASSUMED", "bold")
@@ -150,7 +150,9 @@ def _folded(text: str) -> list[str]:
 def exit_code(document: Row) -> ExitCode:
     """Return whether anything is wrong that is more than information, or not known."""
     lines = document["lines"]
-    if any(row["verdict"] == "wrong" and row["severity"] != Severity.INFO for row in lines):
+    if any(
+        row["verdict"] == PostureVerdict.WRONG and row["severity"] != Severity.INFO for row in lines
+    ):
         return ExitCode.FIRING
-    is_hidden = any(row["verdict"] == "unknown" for row in lines)
+    is_hidden = any(row["verdict"] == PostureVerdict.UNKNOWN for row in lines)
     return ExitCode.INCOMPLETE if is_hidden or document["problems"] else ExitCode.OK

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from rules.posture.line import PostureVerdict
 from service.terminal.parts import Line, Part, Row, Table, long, not_seen, short
 from service.terminal.words import time
 
 FIXES: Final = 3  # commands of a check that are shown; -o json has that of each line
 CLIENT_ONLY: Final = "client_only"
-VERDICTS: Final = ("wrong", "unknown", "right")
-STYLES: Final = {"wrong": "bold yellow", "unknown": "yellow", "right": "green"}
+STYLES: Final = {
+    PostureVerdict.WRONG: "bold yellow",
+    PostureVerdict.UNKNOWN: "yellow",
+    PostureVerdict.RIGHT: "green",
+}
 COLUMNS: Final = (
     long("name"),
     long("setting"),
@@ -25,7 +29,7 @@ def render(document: Row) -> Iterator[Part]:
     """Yield the lines by verdict and check."""
     yield _head(document)
     lines = [line for line in document["lines"] if line["reason"] != CLIENT_ONLY]
-    for verdict in VERDICTS:
+    for verdict in PostureVerdict:
         chosen = [line for line in lines if line["verdict"] == verdict]
         for check in dict.fromkeys(line["check"] for line in chosen):
             yield from _check([line for line in chosen if line["check"] == check])

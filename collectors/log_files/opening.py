@@ -1,4 +1,4 @@
-"""Small files of a log directory as bytes or lines, and what the system says of those that it refuses."""
+"""Small files of a log directory as bytes or lines, and what the system says of those that cannot be read."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class ControlRecord:
 class ProblemKind(StrEnum):
     """Why a file, or a part of it, cannot be read or does not fit."""
 
-    NOT_READABLE = "not_readable"  # the system refuses: permissions, a bad disk
+    NOT_READABLE = "not_readable"  # the system denies it: permissions, a bad disk
     NOT_KAFKA = "not_kafka"  # nothing of Kafka's has this name or this content
     TRUNCATED = (
         "truncated"  # the file ends within a batch or an entry: copied in part, or being written

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.integration
 
 SOURCE: Final = Path(__file__).parent / "java" / "ClientConfigs.java"
 SECONDS: Final = 180.0
-IDEMPOTENT, NOT_IDEMPOTENT, REFUSED = "idempotent", "not idempotent", "does not start"
+IDEMPOTENT, NOT_IDEMPOTENT, REJECTED = "idempotent", "not idempotent", "does not start"
 OFF: Final = {Why.IDEMPOTENCE_SWITCHED_OFF, Why.IDEMPOTENCE_OFF, Why.IDEMPOTENCE_OFF_BY_DEFAULT}
 # Every file of the unit tests of one library that has values, and some more.
 JAVA: Final = tuple(
@@ -44,7 +44,7 @@ def said(text: str, library: Library, release: Release | None = None) -> str:
     file = read_properties("producer.properties", text.replace(" ", "\n").encode())
     whys = {Why(line.posture.reason) for line in judge_files([file], library=library, release=release).lines}  # fmt: skip
     if Why.DOES_NOT_START in whys:
-        return REFUSED
+        return REJECTED
     return NOT_IDEMPOTENT if whys & OFF else IDEMPOTENT
 
 
@@ -82,4 +82,4 @@ def test_librdkafka_does_what_is_said(text: str) -> None:
         starts = True
     except KafkaException:
         starts = False
-    assert starts == (said(text, Library.LIBRDKAFKA) != REFUSED)
+    assert starts == (said(text, Library.LIBRDKAFKA) != REJECTED)

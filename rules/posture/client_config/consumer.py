@@ -10,12 +10,12 @@ from rules.posture.client_config import finding
 from rules.posture.client_config.clients import Library
 from rules.posture.client_config.finding import Judging
 from rules.posture.client_config.reasons import Why
-from rules.posture.client_config.values import refuse_bad_values
+from rules.posture.client_config.values import reject_bad_values
 
 
 def judge_consumer(judging: Judging, library: Library) -> None:
     """Add the lines of a consumer of one library."""
-    bad = refuse_bad_values(judging)
+    bad = reject_bad_values(judging)
     if "isolation.level" not in bad:
         _judge_isolation(judging, library)
     if not bad & {"enable.auto.commit", "enable.auto.offset.store"}:

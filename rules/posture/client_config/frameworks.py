@@ -9,7 +9,7 @@ from typing import Final
 
 from rules.posture.client_config import finding
 from rules.posture.client_config.clients import Client
-from rules.posture.client_config.finding import IN_FLIGHT_REFUSED, Judging
+from rules.posture.client_config.finding import KAFKA_4_0, Judging
 from rules.posture.client_config.reasons import Why
 
 V2: Final = "exactly_once_v2"
@@ -49,7 +49,7 @@ def judge_streams(judging: Judging, clients: list[Client]) -> None:
 def _judge_guarantee(judging: Judging, guarantee: str) -> None:
     if guarantee == V2:
         judging.add(finding.GUARANTEE, Why.RIGHT)
-    elif guarantee in REMOVED and judging.release < IN_FLIGHT_REFUSED:
+    elif guarantee in REMOVED and judging.release < KAFKA_4_0:
         judging.add(finding.GUARANTEE, Why.REMOVED_VALUE)
     else:
         detail = "processing.guarantee has to be at_least_once or exactly_once_v2."

@@ -1,6 +1,6 @@
-"""A producer of Java's client: what it makes of its settings without a word, and what it refuses.
+"""A producer of Java's client: what it makes of its settings without a word, and what it rejects.
 
-From 3.0 on `acks=all` and idempotence are the defaults. A setting that does not go with idempotence is refused if the file
+From 3.0 on `acks=all` and idempotence are the defaults. A setting that does not go with idempotence is rejected if the file
 sets `enable.idempotence=true` or a `transactional.id`; otherwise idempotence is switched off with one line in the log.
 Tried on Kafka 3.3, 3.9, 4.1 and 4.4.
 """
@@ -16,12 +16,12 @@ from rules.posture.client_config.finding import (
     BROKERS_MOST_MS,
     DEFAULT_TRANSACTION_MS,
     IDEMPOTENT_BY_DEFAULT,
-    IN_FLIGHT_REFUSED,
+    KAFKA_4_0,
     WITH_DEFAULT_LOST,
     Judging,
 )
 from rules.posture.client_config.reasons import Why
-from rules.posture.client_config.values import refuse_bad_values
+from rules.posture.client_config.values import reject_bad_values
 
 MOST_IN_FLIGHT: Final = 5
 IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
@@ -38,12 +38,12 @@ class Conflict:
     setting: str
     detail: str
     right: str
-    is_always_refused: bool = False
+    is_always_rejected: bool = False
 
 
 def judge_java_producer(judging: Judging) -> None:
     """Add the lines of a producer."""
-    bad = refuse_bad_values(judging)
+    bad = reject_bad_values(judging)
     conflicts = [each for each in _conflicts(judging) if each.setting not in bad]
     if not bad & {"enable.idempotence", "acks"}:
         _judge_idempotence(judging, conflicts)
@@ -71,7 +71,7 @@ def _conflicts(judging: Judging) -> list[Conflict]:
         conflicts.append(
             Conflict(
                 setting=IN_FLIGHT, detail=detail, right=f"{IN_FLIGHT}={MOST_IN_FLIGHT}",
-                is_always_refused=may_be_always and judging.release >= IN_FLIGHT_REFUSED,
+                is_always_rejected=may_be_always and judging.release >= KAFKA_4_0,
             )
         )  # fmt: skip
     return conflicts
@@ -83,7 +83,7 @@ def _judge_idempotence(judging: Judging, conflicts: list[Conflict]) -> None:
         judging.add(finding.TRANSACTIONAL_ID, Why.DOES_NOT_START, detail="transactional.id may not be empty.", right="remove transactional.id, or name it")  # fmt: skip
         return
     if judging.is_made_idempotent:
-        _judge_conflicts(judging, conflicts, is_refused=True)
+        _judge_conflicts(judging, conflicts, is_rejected=True)
         return
     if explicit is False:
         why = Why.DOES_NOT_START if id_ else Why.IDEMPOTENCE_OFF
@@ -94,7 +94,7 @@ def _judge_idempotence(judging: Judging, conflicts: list[Conflict]) -> None:
         is_mild = judging.client.framework is Framework.CONNECT
         judging.add(finding.IDEMPOTENCE, Why.IDEMPOTENCE_OFF_BY_DEFAULT, detail=by_default, is_mild=is_mild)  # fmt: skip
         return
-    _judge_conflicts(judging, conflicts, is_refused=bool(explicit or id_))
+    _judge_conflicts(judging, conflicts, is_rejected=bool(explicit or id_))
     if not conflicts and explicit:
         judging.add(finding.IDEMPOTENCE, Why.RIGHT)
     if not conflicts and id_:
@@ -112,10 +112,10 @@ def _off_by_default(judging: Judging) -> str | None:
     return "before Kafka 3.0" if judging.release < IDEMPOTENT_BY_DEFAULT else None
 
 
-def _judge_conflicts(judging: Judging, conflicts: list[Conflict], *, is_refused: bool) -> None:
-    always = [each for each in conflicts if each.is_always_refused]
+def _judge_conflicts(judging: Judging, conflicts: list[Conflict], *, is_rejected: bool) -> None:
+    always = [each for each in conflicts if each.is_always_rejected]
     for each in always or conflicts:
-        why = Why.DOES_NOT_START if is_refused or always else Why.IDEMPOTENCE_SWITCHED_OFF
+        why = Why.DOES_NOT_START if is_rejected or always else Why.IDEMPOTENCE_SWITCHED_OFF
         by = "a transactional.id needs idempotence, and " if judging.client.value("transactional.id") else ""  # fmt: skip
         detail = f"{by}{each.detail}"
         judging.add(finding.IDEMPOTENCE, why, setting=each.setting, detail=detail, right=each.right)
@@ -128,11 +128,11 @@ def _is_idempotent(judging: Judging, conflicts: list[Conflict]) -> bool:
     return explicit is None and _off_by_default(judging) is None and not conflicts
 
 
-def _is_refused(judging: Judging, setting: str, conflicts: list[Conflict]) -> bool:
+def _is_rejected(judging: Judging, setting: str, conflicts: list[Conflict]) -> bool:
     """Whether the client does not start because of a setting: what else it would mean does not matter then."""
     is_certain = _is_idempotent(judging, conflicts)
     return any(
-        each.setting == setting and (is_certain or each.is_always_refused) for each in conflicts
+        each.setting == setting and (is_certain or each.is_always_rejected) for each in conflicts
     )
 
 
@@ -150,7 +150,7 @@ def _judge_acks(judging: Judging, conflicts: list[Conflict]) -> None:
     if acks in ALL:
         judging.add(finding.ACKS, Why.RIGHT)
         return
-    if _is_refused(judging, "acks", conflicts):
+    if _is_rejected(judging, "acks", conflicts):
         return
     when = "when its leader has it" if acks == "1" else "before any broker has it"
     judging.add(finding.ACKS, Why.NOT_REPLICATED, detail=when)
@@ -161,7 +161,7 @@ def _judge_in_flight(judging: Judging, conflicts: list[Conflict], bad: frozenset
     if value is None or IN_FLIGHT in bad:
         return
     is_said = any(each.setting == IN_FLIGHT for each in conflicts)
-    if is_said and (_is_idempotent(judging, []) or _is_refused(judging, IN_FLIGHT, conflicts)):
+    if is_said and (_is_idempotent(judging, []) or _is_rejected(judging, IN_FLIGHT, conflicts)):
         return
     is_ordered = judging.number(IN_FLIGHT, MOST_IN_FLIGHT) == 1 or _is_idempotent(
         judging, conflicts
@@ -171,7 +171,7 @@ def _judge_in_flight(judging: Judging, conflicts: list[Conflict], bad: frozenset
 
 def _judge_retries(judging: Judging, conflicts: list[Conflict], bad: frozenset[str]) -> None:
     value = judging.client.value("retries")
-    if value is None or "retries" in bad or _is_refused(judging, "retries", conflicts):
+    if value is None or "retries" in bad or _is_rejected(judging, "retries", conflicts):
         return
     retries = judging.number("retries", 1)
     if retries >= FEW_RETRIES:
@@ -194,7 +194,7 @@ def _judge_delivery(judging: Judging) -> None:
     if judging.client.value("delivery.timeout.ms") is None:
         return
     limit = judging.number("delivery.timeout.ms", DELIVERY_MS)
-    linger = judging.number("linger.ms", LINGER_MS if judging.release >= IN_FLIGHT_REFUSED else 0)
+    linger = judging.number("linger.ms", LINGER_MS if judging.release >= KAFKA_4_0 else 0)
     least = linger + judging.number("request.timeout.ms", REQUEST_MS)
     if limit < least:
         detail = f"it has to be at least linger.ms + request.timeout.ms, {least}."
@@ -217,4 +217,4 @@ def judge_transaction_timeout(judging: Judging) -> None:
     if judging.client.value("transaction.timeout.ms") is None:
         return
     is_long = judging.number("transaction.timeout.ms", 0) > BROKERS_MOST_MS
-    judging.add(finding.TIMEOUT, Why.REFUSED_BY_BROKER if is_long else Why.RIGHT)
+    judging.add(finding.TIMEOUT, Why.REJECTED_BY_BROKER if is_long else Why.RIGHT)

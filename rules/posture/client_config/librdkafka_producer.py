@@ -1,4 +1,4 @@
-"""A producer of librdkafka: idempotence is off unless it is set, and what does not go with it is refused.
+"""A producer of librdkafka: idempotence is off unless it is set, and what does not go with it is rejected.
 
 Settings that are not set are adjusted silently to what idempotence needs. Tried on librdkafka 2.16.
 """
@@ -16,7 +16,7 @@ from rules.posture.client_config.java_producer import (
     judge_transaction_timeout,
 )
 from rules.posture.client_config.reasons import Why
-from rules.posture.client_config.values import refuse_bad_values
+from rules.posture.client_config.values import reject_bad_values
 
 ACKS: Final = ("acks", "request.required.acks")
 IN_FLIGHT: Final = ("max.in.flight", "max.in.flight.requests.per.connection")
@@ -28,7 +28,7 @@ SOCKET_EXTRA_MS: Final = 100
 
 def judge_librdkafka_producer(judging: Judging) -> None:
     """Add the lines of a producer."""
-    bad = refuse_bad_values(judging)
+    bad = reject_bad_values(judging)
     is_idempotent = bool(judging.flag("enable.idempotence") or judging.client.value("transactional.id"))  # fmt: skip
     if "enable.idempotence" not in bad:
         _judge_idempotence(judging)

@@ -1,7 +1,7 @@
 """What a client's settings can mean for exactly-once: a closed set of reasons, each with its words.
 
 Source: `ProducerConfig`, `KafkaProducer`, `StreamsConfig` of Kafka 2.0 to 4.4, `rd_kafka_conf_finalize` of librdkafka 2.16;
-what producers refuse was tried on Kafka 3.3, 3.9, 4.1 and 4.4 and on librdkafka 2.16.
+what producers reject was tried on Kafka 3.3, 3.9, 4.1 and 4.4 and on librdkafka 2.16.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Why(PostureReason):
 
     RIGHT = "right"
     DOES_NOT_START = "does_not_start"
-    REFUSED_BY_BROKER = "refused_by_broker"
+    REJECTED_BY_BROKER = "rejected_by_broker"
     IDEMPOTENCE_SWITCHED_OFF = "idempotence_switched_off"
     IDEMPOTENCE_OFF = "idempotence_off"
     IDEMPOTENCE_OFF_BY_DEFAULT = "idempotence_off_by_default"
@@ -54,7 +54,7 @@ WORDS: Final = {
     Why.DOES_NOT_START: Words(
         verdict=Verdict.BREACH, consequence="The client does not start: {detail}", fix="{right}"
     ),
-    Why.REFUSED_BY_BROKER: Words(
+    Why.REJECTED_BY_BROKER: Words(
         verdict=Verdict.UNKNOWN,
         consequence="A broker whose transaction.max.timeout.ms is smaller (900000 by default) rejects it: initTransactions fails with InvalidTxnTimeoutException.",
         fix="transaction.timeout.ms=60000, or raise transaction.max.timeout.ms on the brokers",

@@ -34,15 +34,15 @@ _OF: Final = {
 }
 
 
-def refuse_bad_values(judging: Judging) -> frozenset[str]:
+def reject_bad_values(judging: Judging) -> frozenset[str]:
     """Add lines for values that are none of their settings, and return the names that need no more judging."""
-    bad = {name for name in _OF.get(judging.client.role, ()) if _refuse(judging, name)}
+    bad = {name for name in _OF.get(judging.client.role, ()) if _reject(judging, name)}
     if judging.client.role is Role.PRODUCER:
-        bad |= {name for name in ("acks", "request.required.acks") if _refuse_acks(judging, name)}
+        bad |= {name for name in ("acks", "request.required.acks") if _reject_acks(judging, name)}
     return frozenset(bad)
 
 
-def _refuse(judging: Judging, name: str) -> bool:
+def _reject(judging: Judging, name: str) -> bool:
     value = judging.client.value(name)
     if value is None:
         return False
@@ -66,7 +66,7 @@ def _is_number(value: str, library: Library | None) -> bool:
     return text.removeprefix("-").isdecimal()
 
 
-def _refuse_acks(judging: Judging, name: str) -> bool:
+def _reject_acks(judging: Judging, name: str) -> bool:
     value = judging.client.value(name)
     if value is None:
         return False

@@ -51,7 +51,7 @@ def command(**options: Any) -> int:
     A single reading of a cluster knows no lag in seconds, and of transactions only those that are open; a
     running Tidemark has seen more. docs/posture.md has a page for each check.
 
-    With --client-config nothing is queried: what a client silently makes of its settings, and what it refuses,
+    With --client-config nothing is queried: what a client silently makes of its settings, and what it rejects,
     is judged from its file alone (docs/posture-client-config.md).
 
     Exits with 16 if a setting is wrong, with 1 if one could not be read, with 6 if nothing has such a name.

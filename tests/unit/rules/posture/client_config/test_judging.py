@@ -1,6 +1,6 @@
 """What a client's settings mean, and what the client makes of them without a word.
 
-What producers refuse was tried on real ones: Java's of 3.3, 3.9, 4.1 and 4.4, and librdkafka 2.16.
+What producers reject was tried on real ones: Java's of 3.3, 3.9, 4.1 and 4.4, and librdkafka 2.16.
 """
 
 from __future__ import annotations
@@ -33,35 +33,35 @@ def wrong(report: ClientConfigReport) -> set[tuple[str, Why]]:
     }
 
 
-REFUSED = Why.DOES_NOT_START
+REJECTED = Why.DOES_NOT_START
 PRODUCERS: dict[str, tuple[str, Library, Release, set[tuple[str, Why]]]] = {
     "Java's defaults": ("linger.ms=5", JAVA, NEWEST, set()),
     "all as it should be": (f"acks=all enable.idempotence=true {IN_FLIGHT}=5 retries=2147483647 delivery.timeout.ms=120000", JAVA, NEWEST, set()),
     "acks=1 switches idempotence off": ("acks=1", JAVA, NEWEST, {("acks", Why.IDEMPOTENCE_SWITCHED_OFF), ("acks", Why.NOT_REPLICATED)}),
     "acks=0": ("acks=0", JAVA, NEWEST, {("acks", Why.IDEMPOTENCE_SWITCHED_OFF), ("acks", Why.NOT_REPLICATED)}),
-    "acks=1 is refused with idempotence": ("acks=1 enable.idempotence=true", JAVA, NEWEST, {("acks", REFUSED)}),
-    "acks=1 is refused with a transactional id": ("acks=1 transactional.id=t", JAVA, NEWEST, {("acks", REFUSED)}),
+    "acks=1 is rejected with idempotence": ("acks=1 enable.idempotence=true", JAVA, NEWEST, {("acks", REJECTED)}),
+    "acks=1 is rejected with a transactional id": ("acks=1 transactional.id=t", JAVA, NEWEST, {("acks", REJECTED)}),
     "acks=-1 is all": ("acks=-1", JAVA, NEWEST, set()),
-    "acks of no meaning": ("acks=2", JAVA, NEWEST, {("acks", REFUSED)}),
+    "acks of no meaning": ("acks=2", JAVA, NEWEST, {("acks", REJECTED)}),
     "retries=0 switches idempotence off": ("retries=0", JAVA, NEWEST, {("retries", Why.IDEMPOTENCE_SWITCHED_OFF), ("retries", Why.GIVES_UP)}),
-    "retries=0 is refused with idempotence": ("retries=0 enable.idempotence=true", JAVA, NEWEST, {("retries", REFUSED)}),
+    "retries=0 is rejected with idempotence": ("retries=0 enable.idempotence=true", JAVA, NEWEST, {("retries", REJECTED)}),
     "few retries": ("retries=3", JAVA, NEWEST, {("retries", Why.GIVES_UP)}),
     "6 in flight before 4.0": (f"{IN_FLIGHT}=6", JAVA, (3, 9, 2), {(IN_FLIGHT, Why.IDEMPOTENCE_SWITCHED_OFF)}),
-    "6 in flight from 4.0 on": (f"{IN_FLIGHT}=6", JAVA, (4, 0, 0), {(IN_FLIGHT, REFUSED)}),
-    "6 in flight with idempotence": (f"{IN_FLIGHT}=6 enable.idempotence=true", JAVA, (3, 9, 2), {(IN_FLIGHT, REFUSED)}),
+    "6 in flight from 4.0 on": (f"{IN_FLIGHT}=6", JAVA, (4, 0, 0), {(IN_FLIGHT, REJECTED)}),
+    "6 in flight with idempotence": (f"{IN_FLIGHT}=6 enable.idempotence=true", JAVA, (3, 9, 2), {(IN_FLIGHT, REJECTED)}),
     "6 in flight without idempotence": (
         f"{IN_FLIGHT}=6 enable.idempotence=false", JAVA, NEWEST, {("enable.idempotence", Why.IDEMPOTENCE_OFF), (IN_FLIGHT, Why.REORDERS)},
     ),
-    "a transactional id without idempotence": ("transactional.id=t enable.idempotence=false", JAVA, NEWEST, {("enable.idempotence", REFUSED)}),
-    "an empty transactional id": ("transactional.id=", JAVA, NEWEST, {("transactional.id", REFUSED)}),
-    "a flag of no meaning": ("enable.idempotence=yes", JAVA, NEWEST, {("enable.idempotence", REFUSED)}),
-    "no time for one request": ("delivery.timeout.ms=30000", JAVA, NEWEST, {("delivery.timeout.ms", REFUSED)}),
+    "a transactional id without idempotence": ("transactional.id=t enable.idempotence=false", JAVA, NEWEST, {("enable.idempotence", REJECTED)}),
+    "an empty transactional id": ("transactional.id=", JAVA, NEWEST, {("transactional.id", REJECTED)}),
+    "a flag of no meaning": ("enable.idempotence=yes", JAVA, NEWEST, {("enable.idempotence", REJECTED)}),
+    "no time for one request": ("delivery.timeout.ms=30000", JAVA, NEWEST, {("delivery.timeout.ms", REJECTED)}),
     "just enough time before linger.ms was 5": ("delivery.timeout.ms=30000", JAVA, (3, 9, 2), set()),
     "retries beyond the transaction": (
         "transactional.id=t delivery.timeout.ms=300000", JAVA, NEWEST, {("delivery.timeout.ms", Why.OUTLIVES_TRANSACTION)},
     ),
     "a timeout that brokers may reject": (
-        "transactional.id=t transaction.timeout.ms=1000000", JAVA, NEWEST, {("transaction.timeout.ms", Why.REFUSED_BY_BROKER)},
+        "transactional.id=t transaction.timeout.ms=1000000", JAVA, NEWEST, {("transaction.timeout.ms", Why.REJECTED_BY_BROKER)},
     ),
     "defaults before 3.0": ("linger.ms=5", JAVA, (2, 8, 0), {("enable.idempotence", Why.IDEMPOTENCE_OFF_BY_DEFAULT), ("acks", Why.NOT_REPLICATED)}),
     "a transactional id before 3.0": ("transactional.id=t", JAVA, (2, 8, 0), set()),
@@ -71,20 +71,20 @@ PRODUCERS: dict[str, tuple[str, Library, Release, set[tuple[str, Why]]]] = {
     "librdkafka's defaults": ("linger.ms=5", RDKAFKA, NEWEST, {("enable.idempotence", Why.IDEMPOTENCE_OFF_BY_DEFAULT)}),
     "librdkafka with idempotence": ("enable.idempotence=true", RDKAFKA, NEWEST, set()),
     "librdkafka with a transactional id": ("transactional.id=t", RDKAFKA, NEWEST, set()),
-    "librdkafka refuses acks=1": ("enable.idempotence=true request.required.acks=1", RDKAFKA, NEWEST, {("request.required.acks", REFUSED)}),
+    "librdkafka rejects acks=1": ("enable.idempotence=true request.required.acks=1", RDKAFKA, NEWEST, {("request.required.acks", REJECTED)}),
     "librdkafka with acks=1": (
         "acks=1", RDKAFKA, NEWEST, {("enable.idempotence", Why.IDEMPOTENCE_OFF_BY_DEFAULT), ("acks", Why.NOT_REPLICATED)},
     ),
-    "librdkafka refuses 6 in flight": ("enable.idempotence=true max.in.flight=6", RDKAFKA, NEWEST, {("max.in.flight", REFUSED)}),
-    "librdkafka refuses no retries": ("enable.idempotence=true retries=0", RDKAFKA, NEWEST, {("retries", REFUSED)}),
-    "librdkafka refuses lifo": ("enable.idempotence=true queuing.strategy=lifo", RDKAFKA, NEWEST, {("queuing.strategy", REFUSED)}),
-    "librdkafka refuses a message that outlives its transaction": (
-        "transactional.id=t message.timeout.ms=120000", RDKAFKA, NEWEST, {("message.timeout.ms", REFUSED)},
+    "librdkafka rejects 6 in flight": ("enable.idempotence=true max.in.flight=6", RDKAFKA, NEWEST, {("max.in.flight", REJECTED)}),
+    "librdkafka rejects no retries": ("enable.idempotence=true retries=0", RDKAFKA, NEWEST, {("retries", REJECTED)}),
+    "librdkafka rejects lifo": ("enable.idempotence=true queuing.strategy=lifo", RDKAFKA, NEWEST, {("queuing.strategy", REJECTED)}),
+    "librdkafka rejects a message that outlives its transaction": (
+        "transactional.id=t message.timeout.ms=120000", RDKAFKA, NEWEST, {("message.timeout.ms", REJECTED)},
     ),
-    "librdkafka refuses a socket that outlives its transaction": (
-        "transactional.id=t transaction.timeout.ms=30000 socket.timeout.ms=60000", RDKAFKA, NEWEST, {("socket.timeout.ms", REFUSED)},
+    "librdkafka rejects a socket that outlives its transaction": (
+        "transactional.id=t transaction.timeout.ms=30000 socket.timeout.ms=60000", RDKAFKA, NEWEST, {("socket.timeout.ms", REJECTED)},
     ),
-    "librdkafka refuses no time to linger": ("enable.idempotence=true linger.ms=5000 message.timeout.ms=3000", RDKAFKA, NEWEST, {("message.timeout.ms", REFUSED)}),
+    "librdkafka rejects no time to linger": ("enable.idempotence=true linger.ms=5000 message.timeout.ms=3000", RDKAFKA, NEWEST, {("message.timeout.ms", REJECTED)}),
 }  # fmt: skip
 
 
@@ -111,13 +111,13 @@ OTHERS: dict[str, tuple[str, set[tuple[str, Why]]]] = {
     "a producer of either library": ("acks=all", {("enable.idempotence", Why.DEPENDS_ON_LIBRARY)}),
     "Streams": ("application.id=a", {("processing.guarantee", Why.AT_LEAST_ONCE)}),
     "Streams with exactly-once": ("application.id=a processing.guarantee=exactly_once_v2", set()),
-    "Streams with a removed value": ("application.id=a processing.guarantee=exactly_once", {("processing.guarantee", REFUSED)}),
+    "Streams with a removed value": ("application.id=a processing.guarantee=exactly_once", {("processing.guarantee", REJECTED)}),
     "Streams with settings of its clients": (
         "application.id=a processing.guarantee=exactly_once_v2 producer.acks=1 main.consumer.isolation.level=read_uncommitted",
-        {("acks", REFUSED), ("isolation.level", Why.OVERRIDDEN)},
+        {("acks", REJECTED), ("isolation.level", Why.OVERRIDDEN)},
     ),
     "Streams that commits too seldom": (
-        "application.id=a processing.guarantee=exactly_once_v2 commit.interval.ms=30000", {("commit.interval.ms", REFUSED)},
+        "application.id=a processing.guarantee=exactly_once_v2 commit.interval.ms=30000", {("commit.interval.ms", REJECTED)},
     ),
     "a worker of Connect": ("config.storage.topic=c", {("exactly.once.source.support", Why.SOURCE_NOT_TRANSACTIONAL)}),
     "a worker of Connect with exactly-once": (
@@ -128,7 +128,7 @@ OTHERS: dict[str, tuple[str, set[tuple[str, Why]]]] = {
     ),
     "a connector": ("connector.class=c name=n producer.override.acks=1", {("enable.idempotence", Why.IDEMPOTENCE_OFF_BY_DEFAULT), ("acks", Why.NOT_REPLICATED)}),
     "Spring Boot": (
-        SPRING, {("acks", REFUSED)},
+        SPRING, {("acks", REJECTED)},
     ),
     "Spring Boot with transactions": ("spring.kafka.producer.transaction-id-prefix=tx- spring.kafka.producer.acks=all", set()),
     "a name that is misspelt": ("key.serializer=x enable.idempotense=true", {("enable.idempotense", Why.NOT_A_SETTING)}),

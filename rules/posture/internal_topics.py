@@ -17,17 +17,12 @@ from rules.facts.config_keys import (
     UNCLEAN_ELECTION,
 )
 from rules.facts.configs import ConfigEntry
+from rules.posture import setting_values
 from rules.posture.commands import IN_FILE, OF_TOPIC, REASSIGN, WITH_BROKERS
 from rules.posture.judging import TOPIC_PERMISSION, FewCheck, Judged
 from rules.posture.line import Advice, PostureJudgement, PostureLine, PostureReason, Shown, Unseen
 from rules.posture.subject import PostureSubject
 from rules.verdict import Verdict
-
-REPLICAS: Final = 3
-SAFE: Final = 2
-DEFAULT_BATCH: Final = 1_048_588  # bytes: Kafka's default of max.message.bytes
-LARGE: Final = 1_000_000  # bytes: the default of brokers before 2.5 was a little more
-COMPACT: Final = "compact"
 
 
 class Why(PostureReason):
@@ -93,7 +88,7 @@ class InternalTopic:
             Why.WRITES_TOO_LARGE: Advice(
                 consequence="A coordinator whose write is larger cannot make it: its transactions or groups "
                 "stop (RECORD_TOO_LARGE in its log).",
-                fix=f"{OF_TOPIC}max.message.bytes={DEFAULT_BATCH}",
+                fix=f"{OF_TOPIC}max.message.bytes={setting_values.MAX_MESSAGE_BYTES}",
             ),
             Why.WOULD_HAVE_TOO_FEW: Advice(
                 consequence=f"{self.name} does not exist yet, and would be created with {{value}}: {lost} with a "
@@ -119,14 +114,14 @@ def _existing(check: FewCheck, topic: InternalTopic, position: int) -> Iterator[
     replicas = subject.replication[position]
     shown = Shown(value=None if replicas is None else str(replicas), setting="replication.factor")
     yield check.line(topic.name, _judge_replicas(replicas), shown)
-    yield from _settings(check, topic, position, replicas or REPLICAS)
+    yield from _settings(check, topic, position, replicas or setting_values.REPLICAS)
     yield from _partitions(check, topic, position)
 
 
 def _judge_replicas(replicas: int | None) -> Judged:
     if replicas is None:
         return Verdict.UNKNOWN, Unseen.NOT_READ
-    if replicas < REPLICAS:
+    if replicas < setting_values.REPLICAS:
         return Verdict.BREACH, Why.TOO_FEW_REPLICAS
     return Verdict.OK, Why.RIGHT
 
@@ -141,7 +136,11 @@ def _settings(
         MAX_MESSAGE_BYTES: _judge_size,
     }
     # With two replicas a minimum of two stops the coordinators whenever a broker restarts.
-    safe = f"{OF_TOPIC}min.insync.replicas={SAFE}" if replicas > SAFE else REASSIGN
+    safe = (
+        f"{OF_TOPIC}min.insync.replicas={setting_values.MIN_ISR}"
+        if replicas > setting_values.MIN_ISR
+        else REASSIGN
+    )
     words = {
         "permission": TOPIC_PERMISSION,
         "safe": safe.format(servers=check.subject.servers, name=topic.name),
@@ -163,15 +162,15 @@ def _judge_min_isr(entry: ConfigEntry, replicas: int) -> Judged:
     minimum = entry.number or 0
     if replicas == 1:
         return Verdict.OK, Why.RIGHT  # nothing that it could change: the replicas are reported
-    if minimum < SAFE:
+    if minimum < setting_values.MIN_ISR:
         return Verdict.BREACH, Why.ONE_ACKNOWLEDGES
-    if minimum >= replicas >= REPLICAS:
+    if minimum >= replicas >= setting_values.REPLICAS:
         return Verdict.BREACH, Why.NO_REPLICA_MAY_FAIL
     return Verdict.OK, Why.RIGHT
 
 
 def _judge_policy(entry: ConfigEntry) -> Judged:
-    is_right = entry.value == COMPACT
+    is_right = entry.value == setting_values.COMPACT
     return (Verdict.OK, Why.RIGHT) if is_right else (Verdict.BREACH, Why.NOT_COMPACTED)
 
 
@@ -180,7 +179,9 @@ def _judge_unclean(entry: ConfigEntry) -> Judged:
 
 
 def _judge_size(entry: ConfigEntry) -> Judged:
-    is_small = (entry.number or DEFAULT_BATCH) < LARGE
+    is_small = (
+        entry.number or setting_values.MAX_MESSAGE_BYTES
+    ) < setting_values.LEAST_MESSAGE_BYTES
     return (Verdict.BREACH, Why.WRITES_TOO_LARGE) if is_small else (Verdict.OK, Why.RIGHT)
 
 
@@ -208,7 +209,9 @@ def _partitions(check: FewCheck, topic: InternalTopic, position: int) -> Iterato
 
 def _future(check: FewCheck, topic: InternalTopic) -> Iterator[PostureLine]:
     """Yield the lines of the settings with which every broker would create the topic."""
-    least = {topic.replication: REPLICAS} | ({topic.min_isr: SAFE} if topic.min_isr else {})
+    least = {topic.replication: setting_values.REPLICAS} | (
+        {topic.min_isr: setting_values.MIN_ISR} if topic.min_isr else {}
+    )
     for setting, right in least.items():
         for broker, entry in check.subject.broker_values(setting).items():
 

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from rules.facts.application_log import Names
-from rules.facts.identity import CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition
+from rules.facts.identity import TopicPartition
 from rules.facts.log_files import (
     CONTROL_BIT,
     NONE,

@@ -45,6 +45,7 @@ from rules.posture.line import (
     PostureReason,
     PostureScope,
 )
+from rules.posture.setting_values import COMPACT
 from rules.posture.subject import PostureSubject
 
 
@@ -78,7 +79,6 @@ ADVICE: Final[dict[PostureReason, Advice]] = {
     Why.ONLY_NOT_IDEMPOTENT: _SEEN,
     **CLIENT.advice,
 }
-COMPACTED: Final = "compact"
 
 
 def judge(subject: PostureSubject) -> PostureJudgement:
@@ -103,7 +103,7 @@ def _reason(subject: PostureSubject, partition: WrittenPartition) -> Why | None:
     if carries or partition.has_transactions or len(partition.writers) > 1:
         return Why.NOT_IDEMPOTENT
     policy = None if position is None else subject.topic_config(position).get(CLEANUP_POLICY)
-    return None if policy and policy.value == COMPACTED else Why.ONLY_NOT_IDEMPOTENT
+    return None if policy and policy.value == COMPACT else Why.ONLY_NOT_IDEMPOTENT
 
 
 def _line(partition: WrittenPartition, writer: Writer, reason: Why) -> PostureLine:

@@ -32,16 +32,12 @@ from rules.posture.line import (
     Advice,
     PostureCheck,
     PostureJudgement,
-    PostureLine,
     PostureReason,
     PostureScope,
-    Unseen,
 )
+from rules.posture.setting_values import MIN_ISR, REPLICAS
 from rules.posture.subject import PostureSubject
 from rules.verdict import Severity, Verdict
-
-REPLICAS: Final = 3
-SAFE: Final = 2
 
 
 class Why(PostureReason):
@@ -83,21 +79,11 @@ def judge(subject: PostureSubject) -> PostureJudgement:
     check = FewCheck(check=CHECK, subject=subject, advice=ADVICE)
     return check.judge(
         [
-            _line(check, str(broker), setting, entry, decide)
+            check.broker(str(broker), entry, decide, setting=setting)
             for setting, decide in DECISIONS.items()
             for broker, entry in subject.broker_values(setting).items()
         ]
     )
-
-
-def _line(
-    check: FewCheck,
-    broker: str,
-    setting: str,
-    entry: ConfigEntry | Unseen,
-    decide: Callable[[ConfigEntry], Judged],
-) -> PostureLine:
-    return check.broker(broker, entry, decide, setting=setting)
 
 
 def _judge_replicas(entry: ConfigEntry) -> Judged:
@@ -106,7 +92,7 @@ def _judge_replicas(entry: ConfigEntry) -> Judged:
 
 
 def _judge_minimum(entry: ConfigEntry) -> Judged:
-    is_right = (entry.number or 0) >= SAFE
+    is_right = (entry.number or 0) >= MIN_ISR
     return (Verdict.OK, Why.SAFE) if is_right else (Verdict.BREACH, Why.ONE_ACKNOWLEDGES)
 
 

@@ -33,10 +33,11 @@ from rules.posture.line import (
     PostureReason,
     PostureScope,
 )
+from rules.posture.setting_values import DELIVERY_TIMEOUT_MS, MESSAGE_TIMEOUT_MS
 from rules.posture.subject import PostureSubject
 from rules.verdict import Verdict
 
-DELIVERY_TIMEOUT_MS: Final = 300_000  # librdkafka's default, the longer one
+LONGEST_RETRY_MS: Final = max(DELIVERY_TIMEOUT_MS, MESSAGE_TIMEOUT_MS)
 
 
 class Why(PostureReason):
@@ -56,7 +57,7 @@ CHECK: Final = PostureCheck(
 ADVICE: Final[dict[PostureReason, Advice]] = {
     Why.SHORTER_THAN_RETRIES: Advice(
         consequence="A producer that was idle for {value} ms is forgotten, while clients send a batch again for "
-        f"up to {DELIVERY_TIMEOUT_MS} ms: such a retry is appended a second time.",
+        f"up to {LONGEST_RETRY_MS} ms: such a retry is appended a second time.",
         fix=f"{OF_BROKERS}producer.id.expiration.ms=86400000",
     ),
 }
@@ -68,6 +69,6 @@ def judge(subject: PostureSubject) -> PostureJudgement:
 
 
 def _judge(entry: ConfigEntry) -> Judged:
-    if (entry.number or 0) < DELIVERY_TIMEOUT_MS:
+    if (entry.number or 0) < LONGEST_RETRY_MS:
         return Verdict.BREACH, Why.SHORTER_THAN_RETRIES
     return Verdict.OK, Why.LONG_ENOUGH

@@ -39,10 +39,10 @@ from rules.posture.line import (
     PostureReason,
     PostureScope,
 )
+from rules.posture.setting_values import COMPACT
 from rules.posture.subject import PostureSubject
 from rules.verdict import Severity
 
-COMPACT: Final = "compact"
 MIN_COMPACTION_LAG: Final = "min.compaction.lag.ms"
 LONG_MS: Final = 604_800_000  # a week, within which a group is repaired
 

@@ -27,6 +27,7 @@ from typing import Final
 
 from rules.facts.config_keys import FETCH_MAX_BYTES, MAX_MESSAGE_BYTES
 from rules.facts.configs import ConfigEntry
+from rules.posture import setting_values
 from rules.posture.commands import IN_FILE, OF_TOPIC
 from rules.posture.judging import TopicCheck, wrong
 from rules.posture.line import (
@@ -40,7 +41,6 @@ from rules.posture.subject import PostureSubject
 from rules.verdict import Severity
 
 BATCH_HEADER: Final = 12  # bytes: base offset and length
-PRODUCER_BATCH: Final = 16_384  # bytes: `batch.size` of Java producers
 
 
 class Why(PostureReason):
@@ -66,9 +66,9 @@ ADVICE: Final[dict[PostureReason, Advice]] = {
         fix=f"{IN_FILE}replica.fetch.max.bytes={{value}}",
     ),
     Why.BELOW_PRODUCER_BATCH: Advice(
-        consequence="Full batches of a Java producer (batch.size 16384) are rejected and have to be split; "
+        consequence=f"Full batches of a Java producer (batch.size {setting_values.BATCH_SIZE}) are rejected and have to be split; "
         "librdkafka fails them with MSG_SIZE_TOO_LARGE.",
-        fix=f"{OF_TOPIC}max.message.bytes=1048588",
+        fix=f"{OF_TOPIC}max.message.bytes={setting_values.MAX_MESSAGE_BYTES}",
     ),
 }
 
@@ -87,7 +87,7 @@ def judge(subject: PostureSubject) -> PostureJudgement:
     cases = check.unseen_cases(largest.valid)
     if limit is not None:
         cases.append(wrong(largest.values > limit + BATCH_HEADER, Why.ABOVE_REPLICA_FETCH))
-    cases.append(wrong(largest.values < PRODUCER_BATCH, Why.BELOW_PRODUCER_BATCH))
+    cases.append(wrong(largest.values < setting_values.BATCH_SIZE, Why.BELOW_PRODUCER_BATCH))
     return check.judge(cases, Why.FITS)
 
 

@@ -39,10 +39,9 @@ from rules.posture.line import (
     PostureScope,
     Unseen,
 )
+from rules.posture.setting_values import MIN_ISR
 from rules.posture.subject import PostureSubject
 from rules.verdict import Verdict
-
-SAFE: Final = 2
 
 
 class Why(PostureReason):
@@ -83,8 +82,8 @@ def judge(subject: PostureSubject) -> PostureJudgement:
 
     def words(position: int) -> dict[str, object]:
         count, name = subject.replication[position] or 0, subject.topic_name(position)
-        has_spare = count > SAFE
-        raised = f"{OF_TOPIC}min.insync.replicas={SAFE}" if has_spare else REASSIGN
+        has_spare = count > MIN_ISR
+        raised = f"{OF_TOPIC}min.insync.replicas={MIN_ISR}" if has_spare else REASSIGN
         lowered = f"{OF_TOPIC}min.insync.replicas={count - 1}" if has_spare else REASSIGN
         filled = {"servers": subject.servers, "name": name}
         return {
@@ -101,7 +100,7 @@ def judge(subject: PostureSubject) -> PostureJudgement:
         [
             *check.unseen_cases(minimum.valid),
             PostureCase(~replicas.valid, Verdict.UNKNOWN, Unseen.NOT_READ),
-            wrong(minimum.values < SAFE, Why.ONE_ACKNOWLEDGES),
+            wrong(minimum.values < MIN_ISR, Why.ONE_ACKNOWLEDGES),
             wrong(minimum.values >= replicas.values, Why.NO_REPLICA_MAY_FAIL),
             right(np.ones(len(positions), np.bool_), Why.ENOUGH),
         ],

@@ -35,10 +35,9 @@ from rules.posture.line import (
     PostureScope,
     Unseen,
 )
+from rules.posture.setting_values import REPLICAS
 from rules.posture.subject import PostureSubject
 from rules.verdict import Verdict
-
-ENOUGH: Final = 3
 
 CHECK: Final = PostureCheck(
     check_id="topic_replication",
@@ -89,9 +88,9 @@ def judge(subject: PostureSubject) -> PostureJudgement:
     return check.judge(
         [
             PostureCase(~replication.valid, Verdict.UNKNOWN, Unseen.NOT_READ),
-            right(replication.values >= ENOUGH, Why.ENOUGH),
+            right(replication.values >= REPLICAS, Why.ENOUGH),
             wrong(replication.values == 1, Why.SINGLE_REPLICA),
-            wrong(replication.values < ENOUGH, Why.TWO_REPLICAS),
+            wrong(replication.values < REPLICAS, Why.TWO_REPLICAS),
         ],
         Why.ENOUGH,
     )

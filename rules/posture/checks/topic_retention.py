@@ -35,12 +35,12 @@ from rules.posture.line import (
     PostureReason,
     PostureScope,
 )
+from rules.posture.setting_values import DELETE
 from rules.posture.subject import PostureSubject
 from rules.verdict import Verdict
 
 NEAR: Final = 0.5  # of the retention: half is left to repair a group
 US_PER_MS: Final = 1000
-DELETE: Final = "delete"
 
 
 class Why(PostureReason):

@@ -11,11 +11,10 @@ from rules.posture.client_config import finding
 from rules.posture.client_config.clients import Client
 from rules.posture.client_config.finding import KAFKA_4_0, Judging
 from rules.posture.client_config.reasons import Why
+from rules.posture.setting_values import STREAMS_COMMIT_INTERVAL_MS, STREAMS_TRANSACTION_TIMEOUT_MS
 
 V2: Final = "exactly_once_v2"
 REMOVED: Final = ("exactly_once", "exactly_once_beta")
-STREAMS_TRANSACTION_MS: Final = 10_000  # of its producers with exactly-once
-COMMIT_MS: Final = 100  # commit.interval.ms with exactly-once
 # What Kafka Streams sets with exactly-once, whatever the file says.
 SET_BY_STREAMS: Final = (
     ("enable.idempotence", finding.IDEMPOTENCE),
@@ -67,11 +66,11 @@ def _judge_own_settings(judging: Judging, client: Client) -> None:
 def _judge_interval(judging: Judging, clients: list[Client]) -> None:
     timeouts = [client.value("transaction.timeout.ms") for client in clients]
     own = next((value for value in timeouts if value is not None and value.isdecimal()), None)
-    timeout = STREAMS_TRANSACTION_MS if own is None else int(own)
-    interval = judging.number("commit.interval.ms", COMMIT_MS)
+    timeout = STREAMS_TRANSACTION_TIMEOUT_MS if own is None else int(own)
+    interval = judging.number("commit.interval.ms", STREAMS_COMMIT_INTERVAL_MS)
     if interval > timeout:
         detail = f"commit.interval.ms {interval} may not exceed transaction.timeout.ms of its producers, {timeout}."
-        judging.add(finding.TIMEOUT, Why.DOES_NOT_START, setting="commit.interval.ms", detail=detail, right=f"commit.interval.ms={COMMIT_MS}")  # fmt: skip
+        judging.add(finding.TIMEOUT, Why.DOES_NOT_START, setting="commit.interval.ms", detail=detail, right=f"commit.interval.ms={STREAMS_COMMIT_INTERVAL_MS}")  # fmt: skip
 
 
 def judge_connect(judging: Judging) -> None:

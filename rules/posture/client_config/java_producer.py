@@ -13,8 +13,6 @@ from typing import Final
 from rules.posture.client_config import finding
 from rules.posture.client_config.clients import Framework
 from rules.posture.client_config.finding import (
-    BROKERS_MOST_MS,
-    DEFAULT_TRANSACTION_MS,
     IDEMPOTENT_BY_DEFAULT,
     KAFKA_4_0,
     WITH_DEFAULT_LOST,
@@ -22,12 +20,16 @@ from rules.posture.client_config.finding import (
 )
 from rules.posture.client_config.reasons import Why
 from rules.posture.client_config.values import reject_bad_values
+from rules.posture.setting_values import (
+    DELIVERY_TIMEOUT_MS,
+    LINGER_MS,
+    MOST_IN_FLIGHT,
+    REQUEST_TIMEOUT_MS,
+    TRANSACTION_MAX_TIMEOUT_MS,
+    TRANSACTION_TIMEOUT_MS,
+)
 
-MOST_IN_FLIGHT: Final = 5
 IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
-DELIVERY_MS: Final = 120_000
-REQUEST_MS: Final = 30_000
-LINGER_MS: Final = 5  # from 4.0 on; 0 before
 ALL: Final = frozenset({"all", "-1"})
 
 
@@ -193,18 +195,18 @@ FEW_RETRIES: Final = (
 def _judge_delivery(judging: Judging) -> None:
     if judging.client.value("delivery.timeout.ms") is None:
         return
-    limit = judging.number("delivery.timeout.ms", DELIVERY_MS)
+    limit = judging.number("delivery.timeout.ms", DELIVERY_TIMEOUT_MS)
     linger = judging.number("linger.ms", LINGER_MS if judging.release >= KAFKA_4_0 else 0)
-    least = linger + judging.number("request.timeout.ms", REQUEST_MS)
+    least = linger + judging.number("request.timeout.ms", REQUEST_TIMEOUT_MS)
     if limit < least:
         detail = f"it has to be at least linger.ms + request.timeout.ms, {least}."
-        judging.add(finding.DELIVERY, Why.DOES_NOT_START, detail=detail, right=f"delivery.timeout.ms={max(least, DELIVERY_MS)}")  # fmt: skip
+        judging.add(finding.DELIVERY, Why.DOES_NOT_START, detail=detail, right=f"delivery.timeout.ms={max(least, DELIVERY_TIMEOUT_MS)}")  # fmt: skip
         return
     _judge_against_transaction(judging, limit)
 
 
 def _judge_against_transaction(judging: Judging, limit: int) -> None:
-    timeout = judging.number("transaction.timeout.ms", DEFAULT_TRANSACTION_MS)
+    timeout = judging.number("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)
     if judging.client.value("transactional.id") and limit > timeout:
         detail = f"delivery.timeout.ms {limit}, transaction.timeout.ms {timeout}"
         judging.add(finding.DELIVERY, Why.OUTLIVES_TRANSACTION, detail=detail, is_mild=True)
@@ -216,5 +218,5 @@ def judge_transaction_timeout(judging: Judging) -> None:
     """Add the line of a transaction's timeout; which one brokers take is not in the file."""
     if judging.client.value("transaction.timeout.ms") is None:
         return
-    is_long = judging.number("transaction.timeout.ms", 0) > BROKERS_MOST_MS
+    is_long = judging.number("transaction.timeout.ms", 0) > TRANSACTION_MAX_TIMEOUT_MS
     judging.add(finding.TIMEOUT, Why.REJECTED_BY_BROKER if is_long else Why.RIGHT)

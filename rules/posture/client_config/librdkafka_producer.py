@@ -8,22 +8,21 @@ from __future__ import annotations
 from typing import Final
 
 from rules.posture.client_config import finding
-from rules.posture.client_config.finding import DEFAULT_TRANSACTION_MS, Judging
+from rules.posture.client_config.finding import Judging
 from rules.posture.client_config.java_producer import (
     ALL,
     FEW_RETRIES,
-    MOST_IN_FLIGHT,
     judge_transaction_timeout,
 )
 from rules.posture.client_config.reasons import Why
 from rules.posture.client_config.values import reject_bad_values
+from rules.posture.setting_values import MESSAGE_TIMEOUT_MS, MOST_IN_FLIGHT, TRANSACTION_TIMEOUT_MS
 
 ACKS: Final = ("acks", "request.required.acks")
 IN_FLIGHT: Final = ("max.in.flight", "max.in.flight.requests.per.connection")
 RETRIES: Final = ("retries", "message.send.max.retries")
 MESSAGE_TIMEOUT: Final = ("message.timeout.ms", "delivery.timeout.ms")
-MESSAGE_MS: Final = 300_000
-SOCKET_EXTRA_MS: Final = 100
+SOCKET_EXTRA_MS: Final = 100  # by which `socket.timeout.ms` may exceed the transaction's
 
 
 def judge_librdkafka_producer(judging: Judging) -> None:
@@ -110,10 +109,10 @@ def _judge_retries(judging: Judging, *, is_idempotent: bool) -> None:
 def _judge_timeouts(judging: Judging) -> None:
     name = _alias(judging, MESSAGE_TIMEOUT)
     own = judging.client.value(name)
-    limit = judging.number(name, MESSAGE_MS)
-    timeout = judging.number("transaction.timeout.ms", DEFAULT_TRANSACTION_MS)
+    limit = judging.number(name, MESSAGE_TIMEOUT_MS)
+    timeout = judging.number("transaction.timeout.ms", TRANSACTION_TIMEOUT_MS)
     if own is not None and 0 < limit <= judging.number("linger.ms", 5):
-        judging.add(finding.DELIVERY, Why.DOES_NOT_START, setting=name, detail=f"{name} has to be greater than linger.ms.", right=f"{name}={MESSAGE_MS}")  # fmt: skip
+        judging.add(finding.DELIVERY, Why.DOES_NOT_START, setting=name, detail=f"{name} has to be greater than linger.ms.", right=f"{name}={MESSAGE_TIMEOUT_MS}")  # fmt: skip
     elif own is not None and judging.client.value("transactional.id") and (limit > timeout or limit == 0):  # fmt: skip
         judging.add(finding.DELIVERY, Why.DOES_NOT_START, setting=name, detail=f"{name} may not exceed transaction.timeout.ms, {timeout}.", right=f"{name}={timeout}")  # fmt: skip
     elif own is not None:

@@ -35,11 +35,10 @@ from rules.facts.configs import Config, Configs, FailedRead, TopicConfigs
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import Broker, BrokerId, TopicId
 from rules.facts.partitions import Partitions
+from rules.facts.permissions import BROKER_CONFIGS, TOPIC_CONFIGS
 
 MAX_AGE_SECONDS: Final = 60.0
 FEW_TOPICS: Final = 500  # are not worth a request to a further broker
-TOPIC_PERMISSION: Final = "DESCRIBE_CONFIGS on Topic"
-BROKER_PERMISSION: Final = "DESCRIBE_CONFIGS on Cluster"
 _Name = TypeVar("_Name", bound=Hashable)
 
 
@@ -171,10 +170,10 @@ class ConfigReader:
             return results
         for described in results:
             if described.resource == TOPIC_RESOURCE:
-                self._topics.note(described.name, described, TOPIC_PERMISSION, now)
+                self._topics.note(described.name, described, TOPIC_CONFIGS, now)
             elif described.resource == BROKER_RESOURCE:
                 broker = response.request.broker.broker_id
-                self._brokers.note(broker, described, BROKER_PERMISSION, now)
+                self._brokers.note(broker, described, BROKER_CONFIGS, now)
                 # A rejection is an answer: it is not asked for again in every round.
                 self._brokers.read_at[broker] = now
         return None

@@ -58,6 +58,10 @@ class NeededPermission:
         return f"{self.operation} on {self.resource}{name}"
 
 
+# As lines and gaps name what is missing.
+TOPIC_CONFIGS: Final = f"{Operation.DESCRIBE_CONFIGS} on {ResourceType.TOPIC}"
+BROKER_CONFIGS: Final = f"{Operation.DESCRIBE_CONFIGS} on {ResourceType.CLUSTER}"
+
 _GROUP_RULES: Final = (
     "committed_beyond_log_end",
     "consumer_data_expired",

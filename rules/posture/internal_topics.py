@@ -17,9 +17,10 @@ from rules.facts.config_keys import (
     UNCLEAN_ELECTION,
 )
 from rules.facts.configs import ConfigEntry
+from rules.facts.permissions import TOPIC_CONFIGS
 from rules.posture import setting_values
 from rules.posture.commands import IN_FILE, OF_TOPIC, REASSIGN, WITH_BROKERS
-from rules.posture.judging import TOPIC_PERMISSION, FewCheck, Judged
+from rules.posture.judging import FewCheck, Judged
 from rules.posture.line import Advice, PostureJudgement, PostureLine, PostureReason, Shown, Unseen
 from rules.posture.subject import PostureSubject
 from rules.verdict import Verdict
@@ -142,7 +143,7 @@ def _settings(
         else REASSIGN
     )
     words = {
-        "permission": TOPIC_PERMISSION,
+        "permission": TOPIC_CONFIGS,
         "safe": safe.format(servers=check.subject.servers, name=topic.name),
     }
     for setting, decide in decisions.items():

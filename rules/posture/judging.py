@@ -11,6 +11,7 @@ import numpy as np
 from rules.evidence import Evidence
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.configs import ConfigEntry, ConfigSource
+from rules.facts.permissions import BROKER_CONFIGS, TOPIC_CONFIGS
 from rules.posture.line import (
     Advice,
     PostureCheck,
@@ -23,9 +24,6 @@ from rules.posture.line import (
 )
 from rules.posture.subject import PostureSubject
 from rules.verdict import Verdict
-
-TOPIC_PERMISSION: Final = "DESCRIBE_CONFIGS on Topic"
-BROKER_PERMISSION: Final = "DESCRIBE_CONFIGS on Cluster"
 
 # The advice of everything that could not be judged; a check adds that of its own reasons.
 UNSEEN_ADVICE: Final[Mapping[PostureReason, Advice]] = {
@@ -135,7 +133,7 @@ class TopicCheck:
         words = {
             "servers": self.subject.servers,
             "setting": setting,
-            "permission": TOPIC_PERMISSION,
+            "permission": TOPIC_CONFIGS,
             **self.words(position),
         }
         shown = Shown(setting=setting, words=words, evidence=self.evidence(position))
@@ -206,7 +204,7 @@ class FewCheck:
             "value": shown.value,
             "servers": self.subject.servers,
             "setting": setting,
-            "permission": BROKER_PERMISSION,
+            "permission": BROKER_CONFIGS,
             **shown.words,
         }
         advice = {**UNSEEN_ADVICE, **self.advice}.get(reason) if verdict != Verdict.OK else None

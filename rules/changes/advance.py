@@ -12,8 +12,7 @@ from datetime import timedelta
 from typing import Final
 
 from rules.changes.brokers import addresses_of, compare_brokers, compare_controllers
-from rules.changes.change import Change
-from rules.changes.grouping import events_of
+from rules.changes.grouping import Change, events_of
 from rules.changes.replicas import advance_reassignments
 from rules.changes.restarts import advance_starts
 from rules.changes.settings import advance_settings, observed_settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from rules.changes.change import Change
+from rules.changes.grouping import Change
 from rules.facts.change_events import ChangedSubject, ChangeEventKind
 from rules.facts.change_memory import KnownController
 from rules.facts.identity import Broker

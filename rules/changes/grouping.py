@@ -8,20 +8,32 @@ many, topics with different states are one event as well.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from rules.changes.change import Change
 from rules.facts.change_events import (
     SUBJECTS_SHOWN,
     ChangedSubject,
     ChangeEvent,
     ChangeEventKind,
+    ChangeEvidence,
     SubjectKind,
 )
 from rules.facts.identity import short_id
 
 MOST_ALIKE: Final = 20  # events of one kind in one round
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """A change of one subject that a round saw."""
+
+    kind: ChangeEventKind
+    subject: ChangedSubject
+    since_us: int | None  # the last round that saw the state before
+    evidence: ChangeEvidence | None = None  # None: the answers of two rounds alone
+
 
 Key = Callable[[Change], tuple[Hashable, ...]]
 

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from rules.changes.change import Change
+from rules.changes.grouping import Change
 from rules.facts.change_events import ChangedSubject, ChangeEventKind
 from rules.facts.column import Int64s, Ragged
 from rules.facts.identity import TopicPartition
@@ -36,16 +36,6 @@ def advance_reassignments(
     """
     left = {name: origin for name, origin in origins.items() if _is_there(new, rows, name)}
     changes: list[Change] = []
-
-    def add(kind: ChangeEventKind, name: TopicPartition, before: Replicas, after: Replicas) -> None:
-        subject = ChangedSubject(
-            topic=name.topic,
-            partition=name.partition,
-            before=_listed(before),
-            after=_listed(after),
-        )
-        changes.append(Change(kind=kind, subject=subject, since_us=since_us))
-
     for row in changed_rows(new.replicas, old.replicas, rows):
         name = new.index.topic_partition(row)
         before, after = old.replicas[int(rows[row])] or (), new.replicas[row] or ()
@@ -53,21 +43,27 @@ def advance_reassignments(
         if set(after) > set(before):
             left.setdefault(name, before)
             if origin is None and not _is_in_sync(new, row, before):
-                add(BEGAN, name, before, after)
+                changes.append(_change(BEGAN, name, (before, after), since_us))
             continue
         left.pop(name, None)
-        add(
-            CANCELLED if after == origin else ENDED,
-            name,
-            before if after == origin else origin or before,
-            after,
-        )
+        if after == origin:
+            changes.append(_change(CANCELLED, name, (before, after), since_us))
+        else:
+            changes.append(_change(ENDED, name, (origin or before, after), since_us))
     for name, origin in list(left.items()):
         place = new.index.row(name.topic, name.partition)
         if place is not None and _is_in_sync(new, place, origin):
             del left[name]
-            add(ENDED, name, origin, new.replicas[place] or ())
+            changes.append(_change(ENDED, name, (origin, new.replicas[place] or ()), since_us))
     return left, changes
+
+
+def _change(
+    kind: ChangeEventKind, name: TopicPartition, states: tuple[Replicas, Replicas], since_us: int
+) -> Change:
+    before, after = map(_listed, states)
+    subject = ChangedSubject(topic=name.topic, partition=name.partition, before=before, after=after)
+    return Change(kind=kind, subject=subject, since_us=since_us)
 
 
 def changed_rows(new: Ragged, old: Ragged, rows: Int64s) -> Iterator[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from rules.changes.change import Change
+from rules.changes.grouping import Change
 from rules.facts.broker_log import BrokerStarted, LogEvent
 from rules.facts.change_events import ChangedSubject, ChangeEventKind, ChangeEvidence
 from rules.facts.change_memory import KnownState

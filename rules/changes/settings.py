@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from rules.changes.change import Change
+from rules.changes.grouping import Change
 from rules.facts.change_events import ChangedSubject, ChangeEventKind
 from rules.facts.column import Int64s
 from rules.facts.configs import (

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rules.changes.change import Change
+from rules.changes.grouping import Change
 from rules.facts.change_events import ChangedSubject, ChangeEventKind
 from rules.facts.change_memory import MissingTopic
 from rules.facts.column import Int64s

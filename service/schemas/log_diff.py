@@ -10,14 +10,8 @@ from pydantic import Field
 from rules.log_files.histories import DiffReason
 from rules.log_files.missing import Fate, Outcome
 from service.api.core.models import VerdictWord
+from service.views.log_diff.compared import ComparedBy
 from service.views.model import Model
-
-
-class ComparedBy(StrEnum):
-    """What of the batches was compared."""
-
-    HEADERS = "headers"
-    CONTENT = "content"
 
 
 class Side(StrEnum):

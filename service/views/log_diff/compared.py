@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Final
 
 from collectors.log_files.copies import LogCopy
@@ -15,6 +16,13 @@ from rules.log_files.missing import OPEN_FATES, Fate, MissingBatch, MissingBatch
 from rules.verdict import Verdict
 
 MAX_RANGES: Final = 1000
+
+
+class ComparedBy(StrEnum):
+    """What of the batches was compared."""
+
+    HEADERS = "headers"
+    CONTENT = "content"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

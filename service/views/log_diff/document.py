@@ -9,7 +9,7 @@ from typing import Any, Final
 from rules.log_files.histories import SENTENCES
 from rules.log_files.missing import OPEN_FATES, Fate, MissingBatch, Outcome
 from rules.verdict import Verdict
-from service.views.log_diff.compared import Comparison, Written
+from service.views.log_diff.compared import ComparedBy, Comparison, Written
 from service.views.log_diff.words import limits, next_steps
 
 MAX_TRANSACTIONS: Final = 1000
@@ -64,8 +64,7 @@ class Result:
 
 
 def _partition(shown: Shown) -> dict[str, Any]:
-    comparison, missing = shown.comparison, shown.comparison.missing
-    copy, new = comparison.copy, comparison.new
+    comparison = shown.comparison
     return {
         "topic": comparison.name.topic,
         "partition": comparison.name.partition,
@@ -73,6 +72,21 @@ def _partition(shown: Shown) -> dict[str, Any]:
         "reason": str(comparison.reason),
         "explanation": SENTENCES[comparison.reason],
         "error": comparison.error,
+        **_logs(comparison),
+        "divergence_offset": comparison.parting.offset,
+        "high_watermark": comparison.high_watermark,
+        **_missing(comparison),
+        "transactions": transaction_rows(comparison)[:MAX_TRANSACTIONS],
+        **_written(shown),
+        "limits": list(limits(comparison)),
+        "next_steps": list(next_steps(comparison, is_written=shown.records is not None)),
+    }
+
+
+def _logs(comparison: Comparison) -> dict[str, Any]:
+    """Return both logs."""
+    copy, new = comparison.copy, comparison.new
+    return {
         "old": {
             "folder": copy.log.folder,
             "topic_id": copy.log.topic_id,
@@ -88,13 +102,19 @@ def _partition(shown: Shown) -> dict[str, Any]:
             "log_start_offset": new.log_start,
             "read_to": new.log_end,
         },
-        "divergence_offset": comparison.parting.offset,
-        "high_watermark": comparison.high_watermark,
-        "compared_by": None if missing is None else _compared_by(comparison),
+    }
+
+
+def _missing(comparison: Comparison) -> dict[str, Any]:
+    """Return what the new log lacks; null where nothing was compared."""
+    missing, tally = comparison.missing, comparison.tally
+    by = ComparedBy.HEADERS if comparison.matches is None else ComparedBy.CONTENT
+    return {
+        "compared_by": None if missing is None else by.value,
         "missing_offsets": None if missing is None else max(missing.end - missing.divergence, 0),
         "missing_batches": None if missing is None else len(missing.batches),
         "control_batches": None if missing is None else missing.control_batches,
-        "records": {str(fate): comparison.tally.counts[fate] for fate in Fate},
+        "records": {str(fate): tally.counts[fate] for fate in Fate},
         "ranges": [
             {
                 "fate": str(each.fate),
@@ -102,22 +122,21 @@ def _partition(shown: Shown) -> dict[str, Any]:
                 "to_offset": each.to_offset,
                 "records": each.records,
             }
-            for each in comparison.tally.ranges
+            for each in tally.ranges
         ],
-        "ranges_cut": comparison.tally.is_cut,
-        "transactions": transaction_rows(comparison)[:MAX_TRANSACTIONS],
-        "written_records": None if shown.records is None else shown.records.records,
-        "left_out_records": None
-        if shown.records is None
-        else {str(fate): count for fate, count in shown.records.left_out.items()},
-        "written_batches": None if shown.segment is None else shown.segment.batches,
-        "limits": list(limits(comparison)),
-        "next_steps": list(next_steps(comparison, is_written=shown.records is not None)),
+        "ranges_cut": tally.is_cut,
     }
 
 
-def _compared_by(comparison: Comparison) -> str:
-    return "headers" if comparison.matches is None else "content"
+def _written(shown: Shown) -> dict[str, Any]:
+    """Return what files got of it; null without a file."""
+    records, segment = shown.records, shown.segment
+    left_out = None if records is None else {str(f): n for f, n in records.left_out.items()}
+    return {
+        "written_records": None if records is None else records.records,
+        "left_out_records": left_out,
+        "written_batches": None if segment is None else segment.batches,
+    }
 
 
 def transaction_rows(comparison: Comparison) -> list[dict[str, Any]]:

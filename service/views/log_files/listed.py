@@ -29,9 +29,8 @@ def record_rows(block: BatchBlock, shown: Filter) -> Iterator[Row | FileProblem]
                 yield part
                 continue
             batch, records = part
-            for record in records:
-                if shown.has(record.offset, record.offset):
-                    yield _record(batch, record)
+            chosen = (record for record in records if shown.has(record.offset, record.offset))
+            yield from (_record(batch, record) for record in chosen)
 
 
 def _shown(block: BatchBlock, shown: Filter) -> Sequence[int]:

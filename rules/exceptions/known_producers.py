@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 
 from rules.exceptions.relating import KnownProducer
 from rules.facts.episodes import Episode
-from rules.facts.times import EPOCH, MICROSECOND
+from rules.facts.times import time_of
 from rules.facts.transactions import Transaction
 from rules.transactions.listing import ListedTransaction
 
@@ -24,8 +23,8 @@ def producer_of_episode(episode: Episode, transactions: Mapping[int, Transaction
         producer_epoch=episode.shown.producer_epoch,
         transactional_id=known or (None if transaction is None else transaction.transactional_id),
         places=frozenset() if episode.name is None else frozenset({episode.name}),
-        begin=_time(episode.first_seen_us),
-        end=_time(episode.last_seen_us),
+        begin=time_of(episode.first_seen_us),
+        end=time_of(episode.last_seen_us),
     )
 
 
@@ -49,7 +48,3 @@ def producer_of_id(entry: Transaction) -> KnownProducer:
         places=entry.partitions or frozenset(),
         begin=entry.started_at,
     )
-
-
-def _time(microseconds: int) -> datetime:
-    return EPOCH + microseconds * MICROSECOND

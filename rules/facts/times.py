@@ -14,6 +14,21 @@ SECOND_US: Final = 1_000_000
 CLOCKS_AGREE_US: Final = 2_000_000
 
 
+def time_of(timestamp_us: int) -> datetime:
+    """Return a time, aware, UTC."""
+    return EPOCH + timestamp_us * MICROSECOND
+
+
+def iso_time(timestamp_us: int) -> str:
+    """Return a time in ISO 8601, with milliseconds, as evidence has it."""
+    return time_of(timestamp_us).isoformat(timespec="milliseconds")
+
+
+def iso_time_or_none(timestamp_us: int | None) -> str | None:
+    """Return a time as evidence has it; None where there is none."""
+    return None if timestamp_us is None else iso_time(timestamp_us)
+
+
 def change_if_set(timestamp_us: int | None, change: Callable[[int], int]) -> int | None:
     """Return a changed time; None where there is none."""
     return None if timestamp_us is None else change(timestamp_us)

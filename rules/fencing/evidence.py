@@ -13,7 +13,7 @@ from rules.facts.fencing import (
     RejectionSource,
     Takeover,
 )
-from rules.facts.times import EPOCH, MICROSECOND
+from rules.facts.times import iso_time
 from rules.fencing.classify import count_cuts, cut_of
 from rules.fencing.words import (
     ADVICE,
@@ -115,8 +115,8 @@ def _of_cut(cut: CutTransaction) -> FencingEvidence:
     started = cut.started_us
     return FencingEvidence(
         producer_epoch=cut.producer_epoch,
-        started_at=None if started is None else time_text(started),
-        aborted_at=time_text(cut.ended_us),
+        started_at=None if started is None else iso_time(started),
+        aborted_at=iso_time(cut.ended_us),
         was_open_ms=None if started is None else (cut.ended_us - started) // 1000,
         timeout_ms=cut.timeout_ms,
     )
@@ -137,7 +137,7 @@ def _of_takeovers(episode: FencingEpisode) -> FencingEvidence:
 def _takeover(episode: FencingEpisode, takeover: Takeover) -> TakeoverRow:
     return TakeoverRow(
         producer_epoch=takeover.producer_epoch,
-        at=time_text(takeover.at_us),
+        at=iso_time(takeover.at_us),
         cut_transaction=cut_of(episode, takeover),
         client=instance_text(takeover.instance),
     )
@@ -150,7 +150,7 @@ def _rejected(requests: FencedRequests) -> RejectedRow:
         source=str(requests.source),
         count=requests.count,
         producer_epoch=requests.producer_epoch,
-        last_at=time_text(requests.last_us),
+        last_at=iso_time(requests.last_us),
         client=instance_text(requests.instance),
     )
 
@@ -164,8 +164,3 @@ def _older_instance(episode: FencingEpisode) -> ClientInstance | None:
     ]
     before = [each.instance for each in episode.takeovers[:-1] if each.instance is not None]
     return next(iter((*reversed(rejected), *reversed(before))), None)
-
-
-def time_text(at_us: int) -> str:
-    """Return a time in ISO 8601, with milliseconds."""
-    return (EPOCH + at_us * MICROSECOND).isoformat(timespec="milliseconds")

@@ -20,12 +20,12 @@ import numpy as np
 from rules.facts.first_epochs import FirstEpoch
 from rules.facts.last_observation import microseconds
 from rules.facts.scrapes import RISES_KEPT, Scrapes, UncleanElections, rises_within
-from rules.facts.times import EPOCH, MICROSECOND
+from rules.facts.times import MICROSECOND, iso_time_or_none, time_of
 from rules.facts.unseen_elections import NewTopic, UnseenElection
 from rules.loss.controllers import controllers_read
 from rules.loss.election import Election
 from rules.loss.evidence_fields import LossEvidence
-from rules.loss.loss_evidence import copy_first, timestamp_or_none
+from rules.loss.loss_evidence import copy_first
 from rules.view import View
 
 KEPT: Final = timedelta(days=1)  # as long as the finding of an event
@@ -75,7 +75,7 @@ def first_epoch_evidence(view: View, first: FirstEpoch) -> LossEvidence:
         "leader_before": None,
         "leader": first.leader,
         "leader_epoch": first.leader_epoch,
-        "unknown_since": timestamp_or_none(first.since_us),
+        "unknown_since": iso_time_or_none(first.since_us),
         "never_observed": True,
         "unclean_elections_counted": first.unclean_elections,
         "advice": copy_first(away, first.name) if away and first.has_sign else None,
@@ -147,7 +147,7 @@ def _with_counters(view: View, first: FirstEpoch) -> FirstEpoch:
 
 def _count(counters: Sequence[UncleanElections], first: FirstEpoch) -> int:
     """Return the unclean elections that were counted in the time of an election, at most."""
-    since, until = _since(first), _time(first.seen_us)
+    since, until = _since(first), time_of(first.seen_us)
     within = (rise for counter in counters for rise in rises_within(counter.counted, since, until))
     return max((rise.count or 0 for rise in within), default=0)
 
@@ -155,7 +155,7 @@ def _count(counters: Sequence[UncleanElections], first: FirstEpoch) -> int:
 def _since(first: FirstEpoch) -> datetime:
     """Return the earliest time of an election before a first observation."""
     earliest = first.seen_us - LISTED_WITHOUT_LEADER // MICROSECOND
-    return _time(first.since_us or earliest)
+    return time_of(first.since_us or earliest)
 
 
 def _are_whole(counters: Sequence[UncleanElections], scrapes: Scrapes, first: FirstEpoch) -> bool:
@@ -177,10 +177,6 @@ def _are_past(counters: Sequence[UncleanElections], scrapes: Scrapes, first: Fir
     states = {state.name: state for state in scrapes.endpoints}
     own = [states[counter.endpoint] for counter in counters if counter.endpoint in states]
     return len(own) == len(counters) and all(
-        state.answered_at is not None and state.answered_at - state.lag >= _time(first.seen_us)
+        state.answered_at is not None and state.answered_at - state.lag >= time_of(first.seen_us)
         for state in own
     )
-
-
-def _time(timestamp_us: int) -> datetime:
-    return EPOCH + timedelta(microseconds=timestamp_us)

@@ -13,10 +13,10 @@ from dataclasses import replace
 from rules.facts.broker_log import IsrUpdated, UncleanChange
 from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import Contradiction, ReplicaLine, ReportedLoss
-from rules.facts.times import CLOCKS_AGREE_US
+from rules.facts.times import CLOCKS_AGREE_US, iso_time_or_none
 from rules.loss.election import Election
 from rules.loss.evidence_fields import LossEvidence
-from rules.loss.loss_evidence import change_evidence, copy_first, timestamp_or_none
+from rules.loss.loss_evidence import change_evidence, copy_first
 from rules.loss.returned import is_committed, list_losses, row_of
 from rules.view import View
 
@@ -61,7 +61,7 @@ def late_evidence(view: View, loss: ReportedLoss) -> LossEvidence:
     is_away = is_unclean and old is not None and old != loss.leader and old not in isr
     return {
         **change_evidence(loss, Election.UNCLEAN if is_unclean else Election.NOT_KNOWN),
-        "unknown_since": timestamp_or_none(loss.last_observation_us),
+        "unknown_since": iso_time_or_none(loss.last_observation_us),
         "advice": copy_first([old], loss.name) if is_away and old is not None else None,
     }
 

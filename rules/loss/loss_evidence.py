@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Final
 
 import numpy as np
@@ -13,7 +12,7 @@ from rules.facts.identity import TopicPartition
 from rules.facts.loss_memory import ReportedLoss
 from rules.facts.memory import Memory
 from rules.facts.snapshot import Snapshot
-from rules.facts.times import EPOCH
+from rules.facts.times import iso_time
 from rules.facts.transactions import IdVisibility
 from rules.loss.election import Election
 from rules.loss.evidence_fields import (
@@ -72,8 +71,8 @@ def loss_evidence(view: View, proof: Proof) -> LossEvidence:
         "uncommitted_from": uncommitted_from,
         "uncommitted_to": uncommitted_to,
         "uncommitted_offsets": uncommitted_offsets,
-        "last_observation": timestamp(before.observed_at_us),
-        "unknown_since": timestamp(before.observed_at_us) if proof.is_open_ended else None,
+        "last_observation": iso_time(before.observed_at_us),
+        "unknown_since": iso_time(before.observed_at_us) if proof.is_open_ended else None,
         "former_leader_end": proof.former_leader_end,
         **_groups(view.snapshot, proof),
         **_open_transactions(view, proof),
@@ -212,13 +211,3 @@ def change_evidence(loss: ReportedLoss, election: Election | None = None) -> Los
         "leader_epoch": loss.leader_epoch,
         "epoch_end": loss.epoch_end,
     }
-
-
-def timestamp(timestamp_us: int) -> str:
-    """Return a time as text, UTC."""
-    return (EPOCH + timedelta(microseconds=timestamp_us)).isoformat(timespec="milliseconds")
-
-
-def timestamp_or_none(timestamp_us: int | None) -> str | None:
-    """Return a time as text, UTC; None where it is not known."""
-    return None if timestamp_us is None else timestamp(timestamp_us)

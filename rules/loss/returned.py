@@ -30,10 +30,10 @@ from rules.facts.broker_log import (
 )
 from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import Contradiction, ReplicaEvent, ReplicaLine, ReportedLoss
-from rules.facts.times import CLOCKS_AGREE_US
+from rules.facts.times import CLOCKS_AGREE_US, iso_time_or_none
 from rules.facts.unseen_elections import UnseenElection
 from rules.loss.evidence_fields import LossEvidence
-from rules.loss.loss_evidence import change_evidence, timestamp_or_none
+from rules.loss.loss_evidence import change_evidence
 from rules.view import View
 
 E = TypeVar("E", bound=ReplicaEvent)
@@ -152,8 +152,8 @@ def return_evidence(loss: ReportedLoss) -> LossEvidence:
         "exact_offsets": lost_to - loss.epoch_end,
         "proven_committed_offsets": proven if proven is not None and proven > 0 else None,
         "former_leader": loss.leader_before,
-        "sole_in_sync_since": timestamp_or_none(loss.alone_since_us),
-        "last_observation": timestamp_or_none(loss.last_observation_us),
+        "sole_in_sync_since": iso_time_or_none(loss.alone_since_us),
+        "last_observation": iso_time_or_none(loss.last_observation_us),
         "unknown_since": None,
         "advice": None,  # its disk does not have the records any more
     }

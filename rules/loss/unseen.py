@@ -20,12 +20,12 @@ from typing import Final
 from rules.facts.broker_log import UncleanChange
 from rules.facts.last_observation import LastObservation, microseconds
 from rules.facts.loss_memory import ReplicaLine, ReportedLoss
-from rules.facts.times import MICROSECOND
+from rules.facts.times import MICROSECOND, iso_time_or_none
 from rules.facts.unseen_elections import NewTopic, UnseenElection
 from rules.loss.controllers import LineRows
 from rules.loss.election import Election
 from rules.loss.evidence_fields import LossEvidence
-from rules.loss.loss_evidence import copy_first, timestamp_or_none
+from rules.loss.loss_evidence import copy_first
 from rules.view import View
 
 KEPT: Final = timedelta(days=1)  # as long as the finding of an event
@@ -92,7 +92,7 @@ def election_evidence(view: View, election: UnseenElection) -> LossEvidence:
         "leader_before": election.former_leader,
         "leader": election.leader,
         "leader_epoch": election.leader_epoch,
-        "unknown_since": timestamp_or_none(election.since_us),
+        "unknown_since": iso_time_or_none(election.since_us),
         "never_observed": True,
         "advice": copy_first(away, election.name) if away else None,
     }

@@ -19,10 +19,10 @@ from rules.facts.incidents import EventName
 from rules.facts.last_observation import LastObservation
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
+from rules.facts.times import iso_time
 from rules.loss.controllers import LineRows
 from rules.loss.election import Election
 from rules.loss.evidence_fields import LossEvidence
-from rules.loss.loss_evidence import timestamp
 from rules.loss.new_topics import is_same_list
 from rules.view import View
 
@@ -47,8 +47,8 @@ class Vanished:
             "leader": self.leader,
             "leader_epoch": self.name.leader_epoch,
             "high_watermark": observation.high_watermark,
-            "last_observation": timestamp(observation.observed_at_us),
-            "unknown_since": timestamp(observation.observed_at_us),
+            "last_observation": iso_time(observation.observed_at_us),
+            "unknown_since": iso_time(observation.observed_at_us),
             "advice": None,
         }
 

@@ -20,10 +20,10 @@ from rules.facts.batches import BatchesOf, MarkerSeen
 from rules.facts.identity import are_different
 from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import ReportedLoss
-from rules.facts.times import EPOCH
+from rules.facts.times import EPOCH, iso_time
 from rules.facts.transaction_memory import CommittedTransaction
 from rules.loss.evidence_fields import LossEvidence, LossTransaction
-from rules.loss.loss_evidence import SHOWN, timestamp
+from rules.loss.loss_evidence import SHOWN
 from rules.loss.returned import list_losses, row_of
 from rules.question import BatchesQuestion, BatchRequest
 from rules.view import View
@@ -83,7 +83,7 @@ def lost_transaction_evidence(loss: ReportedLoss) -> LossEvidence:
         {
             "transactional_id": transaction.transactional_id,
             "producer_id": transaction.producer_id,
-            "committed_at": timestamp(transaction.ended_us),
+            "committed_at": iso_time(transaction.ended_us),
         }
         for transaction in gone
     ]

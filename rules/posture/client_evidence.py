@@ -7,12 +7,11 @@ client knows: nothing is said of a client of which no evidence speaks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import timedelta
 
 from rules.evidence import Evidence
 from rules.facts.identity import CONSUMER_OFFSETS
 from rules.facts.permissions import Operation, ResourceType
-from rules.facts.times import EPOCH
+from rules.facts.times import time_of
 from rules.posture.clients import ClientAdvice, unseen_line
 from rules.posture.line import (
     Advice,
@@ -31,14 +30,7 @@ def time_in_words(timestamp_us: int | None) -> str:
     """Return a time in UTC to the second, for a sentence; "not set" for a record without one."""
     if timestamp_us is None:
         return "not set"
-    return f"{EPOCH + timedelta(microseconds=timestamp_us):%Y-%m-%d %H:%M:%S} UTC"
-
-
-def iso_time(timestamp_us: int | None) -> str | None:
-    """Return a time in UTC as evidence has it, None where there is none."""
-    if timestamp_us is None:
-        return None
-    return (EPOCH + timedelta(microseconds=timestamp_us)).isoformat(timespec="milliseconds")
+    return f"{time_of(timestamp_us):%Y-%m-%d %H:%M:%S} UTC"
 
 
 def named_line(  # noqa: PLR0913 - what a line is made of

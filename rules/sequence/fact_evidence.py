@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from rules.facts.episodes import ChangeKind, Episode, LeaderChange
 from rules.facts.rejections import LogEntry, Rejection
 from rules.facts.sequence_verdicts import CONTINUITY, Arrival, SequenceClass, SequenceReason
-from rules.loss.loss_evidence import timestamp
+from rules.facts.times import iso_time
 from rules.sequence.arrivals import HARMLESS, arrival_evidence
 from rules.sequence.evidence_fields import ChangeEvidence, FactEvidence, SequenceEvidence
 from rules.sequence.log_entries import last_of
@@ -154,5 +154,5 @@ def _change_evidence(change: LeaderChange) -> ChangeEvidence:
         "epoch_end": change.epoch_end,
         "lost_from": change.lost_from,
         "lost_to": change.lost_to,
-        "seen_at": timestamp(change.seen_us),
+        "seen_at": iso_time(change.seen_us),
     }

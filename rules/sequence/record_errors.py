@@ -31,8 +31,7 @@ from rules.facts.scrapes import (
     rising_by_topic,
     whole_until,
 )
-from rules.facts.times import EPOCH, MICROSECOND
-from rules.loss.loss_evidence import timestamp_or_none
+from rules.facts.times import EPOCH, MICROSECOND, iso_time_or_none
 from rules.sequence.classify import FAILED_WITHIN
 from rules.sequence.evidence_fields import ClientEvidence, SequenceEvidence
 from rules.view import View
@@ -73,7 +72,7 @@ def record_error_evidence(episode: Episode) -> SequenceEvidence:
         "record_errors": [_client_evidence(client) for client in known.clients],
         "record_error_clients": known.client_count,
         "client_metrics": str(metrics if known.is_read else ClientMetrics.NOT_READ),
-        "client_metrics_until": timestamp_or_none(known.whole_until_us),
+        "client_metrics_until": iso_time_or_none(known.whole_until_us),
     }
 
 
@@ -84,11 +83,11 @@ def _client_evidence(client: ClientRises) -> ClientEvidence:
         "address": client.address,
         "topic": client.topic,
         "errors": errors.count,
-        "errors_since": timestamp_or_none(errors.since_us),
-        "errors_until": timestamp_or_none(errors.until_us),
+        "errors_since": iso_time_or_none(errors.since_us),
+        "errors_until": iso_time_or_none(errors.until_us),
         "retries": retries.count,
-        "retries_since": timestamp_or_none(retries.since_us),
-        "retries_until": timestamp_or_none(retries.until_us),
+        "retries_since": iso_time_or_none(retries.since_us),
+        "retries_until": iso_time_or_none(retries.until_us),
     }
 
 

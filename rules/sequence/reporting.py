@@ -20,8 +20,8 @@ from rules.facts.episodes import Episode
 from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.sequence_verdicts import SequenceClass
+from rules.facts.times import iso_time
 from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
-from rules.loss.loss_evidence import timestamp
 from rules.question import Question
 from rules.sequence.evidence_fields import SequenceEvidence, ShortEpisode, SourceError
 from rules.sequence.explained import explain_episode
@@ -311,8 +311,8 @@ def episode_evidence(episode: Episode) -> SequenceEvidence:
         "lost_to": verdict.lost_to,
         "lost_offsets": verdict.lost_offsets,
         "at_most_records": verdict.at_most_records,
-        "first_seen": timestamp(episode.first_seen_us),
-        "last_seen": timestamp(episode.last_seen_us),
+        "first_seen": iso_time(episode.first_seen_us),
+        "last_seen": iso_time(episode.last_seen_us),
         **explanation.evidence,
     }
 

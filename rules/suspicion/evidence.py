@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rules.facts.suspicions import Suspicion
-from rules.loss.loss_evidence import timestamp
+from rules.facts.times import iso_time
 from rules.sequence.evidence_fields import SuspicionEvidence
 from rules.suspicion.words import explain, needed_evidence
 from rules.view import View
@@ -25,8 +25,8 @@ def _evidence(suspicion: Suspicion) -> SuspicionEvidence:
         "address": suspicion.address,
         "error": suspicion.error,
         "count": suspicion.count,
-        "since": timestamp(suspicion.since_us),
-        "until": timestamp(suspicion.until_us),
+        "since": iso_time(suspicion.since_us),
+        "until": iso_time(suspicion.until_us),
         "outcome": str(suspicion.outcome),
         "explanation": explain(suspicion),
         "needed_evidence": needed_evidence(suspicion),

@@ -12,7 +12,7 @@ from rules.facts.suspicions import (
     SuspicionOutcome,
     SuspicionSource,
 )
-from rules.facts.times import EPOCH, MICROSECOND
+from rules.facts.times import time_of
 
 NAMED: Final = 3  # partitions in a sentence
 
@@ -147,4 +147,4 @@ def _breaks(suspicion: Suspicion) -> str:
 
 
 def _time(timestamp_us: int) -> str:
-    return f"{EPOCH + timestamp_us * MICROSECOND:%Y-%m-%d %H:%M:%S}"
+    return f"{time_of(timestamp_us):%Y-%m-%d %H:%M:%S}"

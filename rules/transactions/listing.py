@@ -20,7 +20,7 @@ from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.last_observation import microseconds
 from rules.facts.producers import OpenProducer
 from rules.facts.snapshot import Snapshot
-from rules.facts.times import EPOCH
+from rules.facts.times import time_of
 from rules.facts.transaction_memory import SeenTransaction
 from rules.facts.transaction_unknown import UnknownReason
 from rules.facts.transactions import IdVisibility, Transaction, TransactionState
@@ -332,4 +332,4 @@ def _sort_places(places: Iterable[Place]) -> tuple[Place, ...]:
 
 
 def _timestamp(time_us: int | None) -> datetime | None:
-    return None if time_us is None else EPOCH + timedelta(microseconds=time_us)
+    return None if time_us is None else time_of(time_us)

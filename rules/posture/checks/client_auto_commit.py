@@ -26,9 +26,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from rules.facts.commit_kinds import GroupCommits, PlainCommit
+from rules.facts.times import iso_time_or_none
 from rules.posture.client_evidence import (
     denied_topics,
-    iso_time,
     judge_evidence,
     named_line,
     time_in_words,
@@ -106,8 +106,8 @@ def _line(group: str, commits: GroupCommits, last: PlainCommit) -> PostureLine:
             "partition": last.name.partition,
             "producer_id": commits.producer_id,
             "times": commits.between,
-            "last_record_time": iso_time(last.record_us),
-            "first_observed_at": iso_time(None if first is None else first.seen_us),
-            "last_observed_at": iso_time(last.seen_us),
+            "last_record_time": iso_time_or_none(last.record_us),
+            "first_observed_at": iso_time_or_none(None if first is None else first.seen_us),
+            "last_observed_at": iso_time_or_none(last.seen_us),
         },
     )

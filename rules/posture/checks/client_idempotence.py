@@ -28,10 +28,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from rules.facts.config_keys import CLEANUP_POLICY
+from rules.facts.times import iso_time_or_none
 from rules.facts.writer_memory import Writer, WrittenPartition
 from rules.posture.client_evidence import (
     denied_topics,
-    iso_time,
     judge_evidence,
     named_line,
     time_in_words,
@@ -122,10 +122,10 @@ def _line(partition: WrittenPartition, writer: Writer, reason: Why) -> PostureLi
             "partition": name.partition,
             "first_offset": writer.first_offset,
             "last_offset": writer.last_offset,
-            "first_record_time": iso_time(writer.first_record_us),
-            "last_record_time": iso_time(writer.last_record_us),
-            "first_observed_at": iso_time(writer.first_seen_us),
-            "last_observed_at": iso_time(writer.last_seen_us),
+            "first_record_time": iso_time_or_none(writer.first_record_us),
+            "last_record_time": iso_time_or_none(writer.last_record_us),
+            "first_observed_at": iso_time_or_none(writer.first_seen_us),
+            "last_observed_at": iso_time_or_none(writer.last_seen_us),
             "samples": writer.samples,
         },
     )

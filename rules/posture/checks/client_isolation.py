@@ -27,7 +27,8 @@ from typing import Final
 
 from rules.facts.commits_above_lso import CommitAboveLso
 from rules.facts.identity import TopicPartition
-from rules.posture.client_evidence import iso_time, judge_evidence, named_line, time_in_words
+from rules.facts.times import iso_time_or_none
+from rules.posture.client_evidence import judge_evidence, named_line, time_in_words
 from rules.posture.clients import ClientAdvice
 from rules.posture.line import (
     Advice,
@@ -99,7 +100,7 @@ def _line(group: str, name: TopicPartition, seen: CommitAboveLso) -> PostureLine
             "last_stable_offset": seen.last_stable_offset,
             "high_watermark": seen.high_watermark,
             "rounds": seen.rounds,
-            "first_observed_at": iso_time(seen.first_seen_us),
-            "last_observed_at": iso_time(seen.last_seen_us),
+            "first_observed_at": iso_time_or_none(seen.first_seen_us),
+            "last_observed_at": iso_time_or_none(seen.last_seen_us),
         },
     )

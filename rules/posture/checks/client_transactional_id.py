@@ -26,9 +26,9 @@ from __future__ import annotations
 from typing import Final
 
 from rules.facts.last_observation import microseconds
+from rules.facts.times import iso_time_or_none
 from rules.posture.client_evidence import (
     denied_topics,
-    iso_time,
     judge_evidence,
     named_line,
     time_in_words,
@@ -103,11 +103,11 @@ def _line(pair: Replacement) -> PostureLine:
             "partition": name.partition,
             "former_producer_id": former.producer_id,
             "former_last_offset": former.last_offset,
-            "former_last_record_time": iso_time(former.last_record_us),
-            "former_last_observed_at": iso_time(former.last_seen_us),
+            "former_last_record_time": iso_time_or_none(former.last_record_us),
+            "former_last_observed_at": iso_time_or_none(former.last_seen_us),
             "producer_id": successor.producer_id,
             "first_offset": successor.first_offset,
-            "first_record_time": iso_time(successor.first_record_us),
-            "first_observed_at": iso_time(successor.first_seen_us),
+            "first_record_time": iso_time_or_none(successor.first_record_us),
+            "first_observed_at": iso_time_or_none(successor.first_seen_us),
         },
     )

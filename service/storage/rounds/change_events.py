@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, exists, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from rules.facts.change_events import ChangeEvent, ChangeEventKind
-from rules.facts.times import EPOCH
+from rules.facts.times import time_of
 from service.storage.database.translate import translate_errors
 from service.storage.findings.findings import ESCAPE, like_of
 from service.storage.formats.change_events import FORMAT, decode, encode, topics_of
@@ -54,8 +54,8 @@ def save(connection: Connection, cluster: int, events: Sequence[ChangeEvent]) ->
             "cluster": cluster,
             "event_id": event.id,
             "kind": event.kind.value,
-            "seen_at": _time(event.seen_us),
-            "since": None if event.since_us is None else _time(event.since_us),
+            "seen_at": time_of(event.seen_us),
+            "since": None if event.since_us is None else time_of(event.since_us),
             "topics": topics_of(event),
             "format": FORMAT,
             "content": encode(event),
@@ -119,7 +119,3 @@ def _event(row: Any) -> StoredChangeEvent:
         seen_at=row["seen_at"],
         since=row["since"],
     )
-
-
-def _time(timestamp_us: int) -> datetime:
-    return EPOCH + timedelta(microseconds=timestamp_us)

@@ -14,9 +14,8 @@ from rules.exceptions.page import exceptions_page
 from rules.facts.permissions import with_permissions
 from rules.pages import page
 from rules.posture.all_checks import CHECKS
-from rules.posture.client_config.pages import PAGE as CLIENT_CONFIG
-from rules.posture.client_config.pages import with_tables
-from rules.posture.pages import check_page, with_checks
+from rules.posture.client_config.finding import PAGE as CLIENT_CONFIG
+from rules.posture.pages import check_page, with_checks, with_client_settings
 from rules.tool_output.page import tool_outputs_page
 from service.cli.page import cli_pages
 from service.metrics.dropin import EXPORTERS
@@ -58,7 +57,7 @@ def write_single_pages() -> None:
         "metrics.md": metrics_page(),
         "settings.md": settings_page(),
         "tool-outputs.md": tool_outputs_page(),
-        CLIENT_CONFIG: with_tables((DOCS / CLIENT_CONFIG).read_text(encoding="utf-8")),
+        CLIENT_CONFIG: with_client_settings((DOCS / CLIENT_CONFIG).read_text(encoding="utf-8")),
         "prometheus-alerts.md": alerts_page(),
         **schema_pages({**FORMS, **OF_SANDBOX}),
         **DRAWINGS,

@@ -1,6 +1,7 @@
 """The documentation pages of the checks: generated from their docstrings and what they declare.
 
-`docs/posture/` holds the pages, docs/posture.md their list between two marks; a test compares.
+`docs/posture/` holds the pages; docs/posture.md their list and docs/posture-client-config.md the tables of files of
+clients' settings, each between two marks. A test compares.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from typing import Final
 from rules.pages import IncompleteRuleError, sections_of
 from rules.posture.all_checks import CHECKS, RegisteredCheck
 from rules.posture.commands import OF_TOPIC
+from rules.posture.client_config import finding
+from rules.posture.client_config.reasons import WORDS
+from rules.posture.line import PostureVerdict
 
 HEADINGS: Final = ("Judges", "What can go wrong", "How to set it", "What it does not say")
-BEGIN: Final = "<!-- Generated from rules/posture/checks/ by `make golden`; a test compares. -->\n"
+BEGIN: Final = "<!-- Generated from rules/posture/ by `make golden`; a test compares. -->\n"
 END: Final = "<!-- End of what is generated. -->\n"
 # What fills the templates of commands and sentences where there is no cluster.
 _PLACE: Final = {"servers": "HOST:PORT", "name": "NAME"}
@@ -43,14 +47,37 @@ def check_page(check: RegisteredCheck) -> str:
 
 def with_checks(text: str) -> str:
     """Return docs/posture.md with the list of checks; its prose stays."""
-    head, _, rest = text.partition(BEGIN)
-    _, _, tail = rest.partition(END)
     rows = "".join(
         f"| [{c.meta.check_id}](posture/{c.meta.check_id}.md) | {c.meta.scope} | `{c.meta.setting}` | {c.meta.summary} |\n"
         for c in CHECKS
     )
     table = f"| check | of each | setting | what has to hold |\n|---|---|---|---|\n{rows}"
-    return f"{head}{BEGIN}\n{table}\n{END}{tail}"
+    return _between_marks(text, table)
+
+
+def with_client_settings(text: str) -> str:
+    """Return docs/posture-client-config.md with the checks and reasons of files; its prose stays."""
+    checks = "".join(
+        f"| `{check.check_id}` | {f'`{check.setting}`' if check.setting else 'any'} | {check.summary} |\n"
+        for check in finding.CHECKS
+    )
+    fill = {"detail": "…", "right": "…"}
+    reasons = "".join(
+        f"| `{reason}` | {PostureVerdict.of(words.verdict)} | {words.consequence.format_map(fill)} | "
+        f"{words.fix.format_map(fill)} |\n"
+        for reason, words in WORDS.items()
+    )
+    return _between_marks(
+        text,
+        f"| check | setting | what has to hold |\n|---|---|---|\n{checks}\n"
+        f"| reason | verdict | what can go wrong | how to set it |\n|---|---|---|---|\n{reasons}",
+    )
+
+
+def _between_marks(text: str, content: str) -> str:
+    head, _, rest = text.partition(BEGIN)
+    _, _, tail = rest.partition(END)
+    return f"{head}{BEGIN}\n{content}\n{END}{tail}"
 
 
 def _table(check: RegisteredCheck) -> str:

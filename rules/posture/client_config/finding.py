@@ -32,6 +32,7 @@ IDEMPOTENT_BY_DEFAULT: Final[Release] = (3, 0, 0)
 KAFKA_4_0: Final[Release] = (4, 0, 0)
 # KAFKA-13598: idempotence stayed off although its default had become true.
 WITH_DEFAULT_LOST: Final = frozenset({(3, 0, 0), (3, 1, 0)})
+PAGE: Final = "posture-client-config.md"  # below docs/
 PLACEHOLDERS: Final = ("${", "$(", "{{", "%(", "<<")
 
 

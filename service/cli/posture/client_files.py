@@ -16,9 +16,8 @@ import click
 from collectors.client_config.properties import MOST_BYTES, read_properties
 from rules.facts.client_config import PropertiesFile
 from rules.posture.client_config.clients import Library
-from rules.posture.client_config.finding import LATER, ConfigLine, Release
+from rules.posture.client_config.finding import LATER, PAGE, ConfigLine, Release
 from rules.posture.client_config.judging import ClientConfigReport, judge_files
-from rules.posture.client_config.pages import PAGE
 from rules.posture.line import PostureVerdict
 from rules.verdict import Severity, Verdict
 from service.cli.posture.tables import STYLES

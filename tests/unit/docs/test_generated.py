@@ -9,8 +9,8 @@ import click
 import pytest
 
 from rules.exceptions.page import exceptions_page
-from rules.posture.client_config.pages import PAGE as CLIENT_CONFIG
-from rules.posture.client_config.pages import with_tables
+from rules.posture.client_config.finding import PAGE as CLIENT_CONFIG
+from rules.posture.pages import with_client_settings
 from rules.tool_output.page import tool_outputs_page
 from service.api.page import api_page
 from service.cli.main import tidemark
@@ -66,7 +66,7 @@ def test_the_page_of_what_tools_print_is_up_to_date() -> None:
 
 def test_the_page_of_clients_files_is_up_to_date() -> None:
     written = (DOCS / CLIENT_CONFIG).read_text(encoding="utf-8")
-    assert written == with_tables(written), "run `make golden`"
+    assert written == with_client_settings(written), "run `make golden`"
 
 
 def test_the_page_of_the_api_is_up_to_date() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -14,9 +14,6 @@ from service.cli.server.server_options import server_options
 from service.terminal.answer import print_answer
 from service.terminal.parts import Facts, Line, Part, Row, Table, long, short, time_column
 from service.terminal.words import text, time
-
-if TYPE_CHECKING:
-    from service.cli.server.api_client import ApiClient
 
 PATH: Final = "events"
 KINDS: Final = tuple(str(kind) for kind in ChangeEventKind)
@@ -91,15 +88,11 @@ def show(event_id: str, **options: Any) -> None:
       tidemark events show 0123456789ab
       tidemark events show 0123456789ab -o json | jq .event.subjects
     """  # noqa: D301 - see above
-    listing.print_one(lambda api: _fetch(api, event_id), options, render_details)
-
-
-def _fetch(api: ApiClient, typed: str) -> Row:
-    document = api.find(f"{PATH}/{typed}") if typed.isalnum() else None
-    if document is not None:
-        return document
-    whole = listing.complete_id(api, PATH, typed, "change event", field="id")
-    return listing.fetch(api, f"{PATH}/{whole}", f"change event {whole}")
+    listing.print_one(
+        lambda api: listing.fetch_by_id(api, PATH, event_id, "change event"),
+        options,
+        render_details,
+    )
 
 
 def render_details(document: Row) -> Iterator[Part]:

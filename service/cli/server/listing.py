@@ -217,6 +217,15 @@ def complete_id(
     return typed_names.complete_id(typed, (str(row.get(field)) for row in rows), what)
 
 
+def fetch_by_id(api: ApiClient, path: str, typed: str, what: str) -> Row:
+    """Return the document at "path/id"; the beginning of the id suffices. Raises as `complete_id`."""
+    document = api.find(f"{path}/{typed}") if typed.isalnum() else None
+    if document is not None:
+        return document
+    whole = complete_id(api, path, typed, what, field="id")
+    return fetch(api, f"{path}/{whole}", f"{what} {whole}")
+
+
 def fetch_completed(api: ApiClient, path: str, typed: str, what: str) -> Row:
     """Return the document at "path/name"; at a terminal the beginning of the name suffices.
 

@@ -38,7 +38,7 @@ from rules.facts.tool_output import (
 from rules.log_files.analysis import LogAnalysis
 from rules.log_files.histories import INTERNAL_TOPICS
 from rules.tool_output.findings import Findings, ToolFinding
-from rules.tool_output.meanings import Reason
+from rules.tool_output.reasons import Reason
 
 REASONS: Final = {
     SequenceGapReason.SEQUENCES_MISSING: Reason.SEQUENCES_MISSING,

@@ -8,7 +8,8 @@ from typing import Final
 
 from rules.facts.application_log import Names
 from rules.facts.tool_output import Tool
-from rules.tool_output.meanings import MEANINGS, Meaning, Reason
+from rules.tool_output.meanings import MEANINGS
+from rules.tool_output.reasons import Meaning, Reason
 from rules.verdict import Verdict
 
 MOST_ITEMS: Final = 200  # of one finding that are kept

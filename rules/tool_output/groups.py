@@ -19,7 +19,7 @@ from rules.facts.tool_output import (
     Tool,
 )
 from rules.tool_output.findings import Findings, ToolFinding
-from rules.tool_output.meanings import Reason
+from rules.tool_output.reasons import Reason
 
 EMPTY = "Empty"
 DEAD = "Dead"

@@ -30,7 +30,7 @@ from rules.facts.tool_output import (
 )
 from rules.tool_output.findings import Findings, ToolFinding, in_order
 from rules.tool_output.groups import GroupOutput, judge_groups
-from rules.tool_output.meanings import Reason
+from rules.tool_output.reasons import Reason
 from rules.tool_output.topics import judge_topics
 from rules.tool_output.transactions import (
     HangingSearch,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from rules.tool_output.meanings import DUMPS, GROUPS, TOPICS, TRANSACTIONS, Meaning, Reason
+from rules.tool_output.dump_meanings import DUMPS
+from rules.tool_output.meanings import GROUPS, TOPICS, TRANSACTIONS
+from rules.tool_output.reasons import Meaning, Reason
 
 HEAD: Final = """# Outputs of Kafka's tools, and what they mean
 

@@ -11,7 +11,7 @@ from typing import Final
 from rules.facts.application_log import Names
 from rules.facts.tool_output import CommandLine, PartitionRow, Tool, TopicRow
 from rules.tool_output.findings import Findings, ToolFinding, listed
-from rules.tool_output.meanings import Reason
+from rules.tool_output.reasons import Reason
 
 MIN_ISR: Final = "min.insync.replicas"
 UNCLEAN: Final = "unclean.leader.election.enable"

@@ -16,7 +16,7 @@ from rules.facts.application_log import Names
 from rules.facts.identity import TopicPartition
 from rules.facts.tool_output import HangingRow, ProducerRow, Tool, TransactionRow
 from rules.tool_output.findings import Findings, ToolFinding
-from rules.tool_output.meanings import Reason
+from rules.tool_output.reasons import Reason
 
 ONGOING: Final = "Ongoing"
 PREPARED: Final = frozenset({"PrepareCommit", "PrepareAbort", "PrepareEpochFence"})

@@ -10,7 +10,7 @@ from rules.exceptions.logged_transactions import EndedBy
 from rules.exceptions.meaning import Ability, Records, Role
 from rules.facts.application_log import Client, Outcome
 from rules.facts.tool_output import Tool
-from rules.tool_output.meanings import Reason
+from rules.tool_output.reasons import Reason
 from service.views.model import Model, Timestamp
 
 

@@ -15,7 +15,7 @@ from rules.facts.tool_output import (
     ToolFact,
 )
 from rules.tool_output.dumps import judge_dumps
-from rules.tool_output.meanings import Reason
+from rules.tool_output.reasons import Reason
 
 FILE = DumpedFile(line=1, path="/d/orders-3/00000000000000000000.log", topic="orders", partition=3)
 INDEX = DumpedFile(line=1, path="/d/orders-3/0.txnindex", topic="orders", partition=3)

@@ -8,7 +8,7 @@ from rules.exceptions.meaning import Records
 from rules.facts.identity import TopicPartition
 from rules.facts.tool_output import GroupMemberRow, GroupOffsetRow, GroupSentence, GroupStateRow
 from rules.tool_output.groups import GroupOutput, judge_groups
-from rules.tool_output.meanings import Reason
+from rules.tool_output.reasons import Reason
 from rules.verdict import Verdict
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from collectors.tool_output.reader import ToolReader
 from rules.tool_output.judging import judge_tools
-from rules.tool_output.meanings import MEANINGS, Reason
+from rules.tool_output.meanings import MEANINGS
+from rules.tool_output.reasons import Reason
 
 PROMPT = "[ops@broker-1 ~]$ kafka-topics.sh --describe --unavailable-partitions"
 PARTITION = "\tTopic: orders\tPartition: 3\tLeader: 1\tReplicas: 1,2\tIsr: 1,2"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rules.facts.tool_output import CommandLine, PartitionRow, Tool, TopicRow
-from rules.tool_output.meanings import Reason
+from rules.tool_output.reasons import Reason
 from rules.tool_output.topics import UNDER_MIN, judge_topics
 from rules.verdict import Verdict
 

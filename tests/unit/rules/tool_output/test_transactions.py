@@ -6,7 +6,8 @@ import pytest
 
 from rules.facts.identity import TopicPartition
 from rules.facts.tool_output import HangingRow, ProducerRow, TransactionRow
-from rules.tool_output.meanings import MEANINGS, TRANSACTIONS, Reason
+from rules.tool_output.meanings import MEANINGS, TRANSACTIONS
+from rules.tool_output.reasons import Reason
 from rules.tool_output.transactions import (
     HangingSearch,
     ProducersOf,

@@ -1,46 +1,30 @@
-"""Case tables of the rules about what is written: small transactions, slow coordinators, skewed partitions.
+"""Case tables of the rules about transactions: small ones, and slow coordinators.
 
 To add a case, say in one sentence why it is so. Changing an old one needs an argument.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 import pytest
 
-from rules.catalogue import coordinator_slow, partition_skewed, transaction_too_small
+from rules.catalogue import coordinator_slow, transaction_too_small
 from rules.facts.transaction_log import TransactionLog
-from rules.judgement import Finding
 from rules.verdict import Severity, Verdict
-from tests.factories import offsets, partitions
-from tests.unit.rules.catalogue.judging import Judge
 from tests.unit.rules.transactions.cost_rounds import (
     GROUPS,
-    MINUTE,
     PLACES,
+    START,
+    Case,
     observed,
-    play,
+    of_first,
     sampled,
     transactions_of,
 )
 
 OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
-START: Final = observed()
 PER_MINUTE: Final = 1200  # transactions: 20 per second
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """One line of a rule's specification; a minute lies between two rounds by default."""
-
-    id: str
-    because: str
-    rounds: tuple[dict[str, Any], ...]
-    seconds: float = MINUTE
-    verdict: Verdict
-    reason: str
 
 
 def written(records: int, transactions: int = PER_MINUTE, **log: Any) -> dict[str, Any]:
@@ -202,16 +186,6 @@ TOO_SMALL = [
 ]
 
 
-def of_first(judge: Judge, case: Case, **labels: str) -> Finding:
-    """Judge a case's last round and return the finding of the subject with these labels, or the first."""
-    judgement = judge(play(*case.rounds, seconds=case.seconds))
-    if not labels or judgement.subjects.labels(0) == {"cluster": "default"}:
-        return judgement.finding(0)
-    [place] = judgement.subjects.find([{"cluster": "default", **labels}])
-    assert place is not None
-    return judgement.finding(place)
-
-
 @pytest.mark.parametrize("case", TOO_SMALL, ids=lambda case: case.id)
 def test_transaction_too_small(case: Case) -> None:
     said = of_first(transaction_too_small.judge, case)
@@ -321,114 +295,3 @@ def test_a_slow_coordinator_is_told_with_the_leaders_that_it_waited_for() -> Non
         "transactional_ids": 2,
         "slow_leaders": [{"broker": 1, "slow_transactions": 50}],
     }
-
-
-def ends(*values: int | None) -> dict[str, Any]:
-    return observed((*values, 0))
-
-
-SKEWED = [
-    Case(
-        id="even",
-        because="a factor of two is ordinary",
-        rounds=(START, ends(2000, 2000, 4000)),
-        verdict=OK,
-        reason="even",
-    ),
-    Case(
-        id="ten-times",
-        because="one partition took ten times as much as half of them",
-        rounds=(START, ends(1000, 900, 10_000)),
-        verdict=BREACH,
-        reason="skewed",
-    ),
-    Case(
-        id="less-than-ten-times",
-        because="it took a little less",
-        rounds=(START, ends(1000, 900, 9999)),
-        verdict=OK,
-        reason="even",
-    ),
-    Case(
-        id="one-key",
-        because="all records have one key, and the other partitions nothing",
-        rounds=(START, ends(0, 6000, 0)),
-        verdict=BREACH,
-        reason="skewed",
-    ),
-    Case(
-        id="few-records",
-        because="less than a hundred offsets per second are read by anybody",
-        rounds=(START, ends(0, 5999, 0)),
-        verdict=OK,
-        reason="few_records",
-    ),
-    Case(
-        id="a-burst",
-        because="half a minute of one key is over soon",
-        rounds=(START, ends(0, 6000, 0)),
-        seconds=30,
-        verdict=UNKNOWN,
-        reason="observed_briefly",
-    ),
-    Case(
-        id="leader-away",
-        because="a partition that was not seen may have taken as much",
-        rounds=(START, ends(None, 6000, 0)),
-        verdict=UNKNOWN,
-        reason="ends_not_seen",
-    ),
-]
-
-
-@pytest.mark.parametrize("case", SKEWED, ids=lambda case: case.id)
-def test_partition_skewed(case: Case) -> None:
-    said = of_first(partition_skewed.judge, case, topic="orders")
-    assert (said.verdict, said.reason) == (case.verdict, case.reason), case.because
-
-
-def test_a_skewed_topic_is_told_with_its_busiest_partition() -> None:
-    said = of_first(partition_skewed.judge, SKEWED[1])
-    assert said.severity is Severity.INFO
-    assert said.labels == {"cluster": "default", "topic": "orders"}
-    assert said.evidence == {
-        "offsets": 11_900,
-        "busiest_partition": 2,
-        "busiest_offsets": 10_000,
-        "median_offsets": 1000,
-        "partitions": 3,
-        "window_ms": 60_000,
-    }
-
-
-def of_topics(counts: dict[str, int], *ends: int) -> dict[str, Any]:
-    """Return a round of these topics, which read these high watermarks."""
-    columns = dict.fromkeys(("high_watermark", "log_end_offset", "last_stable_offset"), ends)
-    return {"partitions": partitions(counts), "offsets": offsets(len(ends), **columns)}
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        pytest.param({"orders": 2}, {"orders": 2}, id="two-partitions"),
-        pytest.param({"__consumer_offsets": 3}, {"__consumer_offsets": 3}, id="internal"),
-        pytest.param({"other": 3}, {"orders": 3}, id="made-within-the-window"),
-    ],
-)
-def test_topics_that_are_not_judged(before: dict[str, int], after: dict[str, int]) -> None:
-    first = of_topics(before, *[0] * sum(before.values()))
-    later = of_topics(after, 60_000, *[0] * (sum(after.values()) - 1))
-    assert not len(partition_skewed.judge(play(first, later)).subjects)
-
-
-def test_the_first_round_judges_no_skew_and_ends_no_alert() -> None:
-    assert not len(partition_skewed.judge(play(START)).subjects)
-
-
-def test_each_topic_is_judged_by_its_own_partitions() -> None:
-    counts = {"even": 4, "__consumer_offsets": 1, "hot": 3, "small": 2}
-    later = of_topics(counts, 2000, 2000, 2000, 3000, 99_999, 5, 6, 60_000, 9, 99_999)
-    judgement = partition_skewed.judge(play(of_topics(counts, *[0] * 10), later))
-    assert [judgement.finding(place).reason for place in range(2)] == ["even", "skewed"]
-    assert judgement.finding(1).evidence["busiest_partition"] == 2
-    assert len(judgement.subjects) == 2

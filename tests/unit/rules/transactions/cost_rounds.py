@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
 from rules.facts.batch_samples import BatchSamples, PartitionSample, WriterSample
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.transaction_log import EndedTransaction, TransactionLog
+from rules.judgement import Finding
+from rules.verdict import Verdict
 from rules.view import View
 from tests.factories import at, broker, ended, offsets, partitions, snapshot
-from tests.unit.rules.catalogue.judging import view_of
+from tests.unit.rules.catalogue.judging import Judge, view_of
 
 MINUTE: Final = 60.0
 TOPICS: Final = {"orders": 3, "__consumer_offsets": 1}
@@ -88,3 +90,28 @@ def play(*rounds: dict[str, Any], seconds: float = MINUTE) -> View:
     return view_of([
         snapshot(**{"taken_at": at(0) + number * step, **each}) for number, each in enumerate(rounds)
     ])  # fmt: skip
+
+
+START: Final = observed()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One line of a rule's specification; a minute lies between two rounds by default."""
+
+    id: str
+    because: str
+    rounds: tuple[dict[str, Any], ...]
+    seconds: float = MINUTE
+    verdict: Verdict
+    reason: str
+
+
+def of_first(judge: Judge, case: Case, **labels: str) -> Finding:
+    """Judge a case's last round and return the finding of the subject with these labels, or the first."""
+    judgement = judge(play(*case.rounds, seconds=case.seconds))
+    if not labels or judgement.subjects.labels(0) == {"cluster": "default"}:
+        return judgement.finding(0)
+    [place] = judgement.subjects.find([{"cluster": "default", **labels}])
+    assert place is not None
+    return judgement.finding(place)

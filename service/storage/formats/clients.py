@@ -1,14 +1,9 @@
-"""The evidence of clients in a checkpoint; older checkpoints have none.
-
-A checkpoint is written in every round, and most partitions are not sampled between two of them.
-"""
+"""The evidence of clients in a checkpoint; older checkpoints have none."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
-from weakref import WeakKeyDictionary
 
 from rules.facts.client_memory import ClientMemory
 from rules.facts.commit_kinds import GroupCommits
@@ -16,11 +11,10 @@ from rules.facts.commits_above_lso import CommitAboveLso
 from rules.facts.identity import TopicPartition
 from rules.facts.writer_memory import WriterMemory, WrittenPartition
 from service.storage.formats.arrays import Arrays, join_texts, read_text, text_of
-from service.storage.formats.values import plain, read
+from service.storage.formats.values import plain, read, remembered_text
 
 WRITERS: Final = "clients.writers"
 GROUPS: Final = "clients.groups"
-_WRITTEN: Final[WeakKeyDictionary[WrittenPartition, str]] = WeakKeyDictionary()
 
 
 class _Above(NamedTuple):
@@ -41,7 +35,9 @@ class _Groups:
 def put_clients(into: Arrays, memory: ClientMemory) -> None:
     """Add the memory to the arrays of a checkpoint."""
     partitions = memory.writers.partitions
-    into[WRITERS] = join_texts({str(name): _written(each) for name, each in partitions.items()})
+    into[WRITERS] = join_texts(
+        {str(name): remembered_text(each) for name, each in partitions.items()}
+    )
     groups = _Groups(
         above_lso=tuple(
             _Above(group, name.topic, name.partition, commit)
@@ -71,10 +67,3 @@ def clients_of(arrays: Arrays) -> ClientMemory:
         },
         commit_kinds=groups.commit_kinds,
     )
-
-
-def _written(partition: WrittenPartition) -> str:
-    """Return a partition as JSON, from the round before if it is the same object."""
-    if (text := _WRITTEN.get(partition)) is None:
-        text = _WRITTEN[partition] = json.dumps(plain(partition))
-    return text

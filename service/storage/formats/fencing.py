@@ -5,20 +5,16 @@ A checkpoint is written in every round, and most episodes do not change between 
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 from rules.facts.fencing import CountedRise, FencingEpisode, FencingMemory, OwnAbort
 from service.storage.formats.arrays import Arrays, join_texts, read_text, text_of
-from service.storage.formats.values import plain, read
+from service.storage.formats.values import plain, read, remembered_text
 
 # Absent in older checkpoints.
 EPISODES: Final = "fencing.episodes"
 OTHERS: Final = "fencing"
-# A thousand episodes take 120 ms to write.
-_WRITTEN: Final[WeakKeyDictionary[FencingEpisode, str]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +29,7 @@ class _Others:
 
 def put_fencing(into: Arrays, memory: FencingMemory) -> None:
     """Add the episodes to the arrays of a checkpoint."""
-    into[EPISODES] = join_texts({each.id: _written(each) for each in memory.episodes})
+    into[EPISODES] = join_texts({each.id: remembered_text(each) for each in memory.episodes})
     others = _Others(
         aborts=memory.aborts,
         counted_us=dict(memory.counted_us),
@@ -62,10 +58,3 @@ def fencing_of(arrays: Arrays) -> FencingMemory:
         waiting=others.waiting,
         dropped=others.dropped,
     )
-
-
-def _written(episode: FencingEpisode) -> str:
-    """Return an episode as JSON, from the round before if it is the same object."""
-    if (text := _WRITTEN.get(episode)) is None:
-        text = _WRITTEN[episode] = json.dumps(plain(episode))
-    return text

@@ -7,12 +7,14 @@ Of what an older release did not store, an optional field is None, and another o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, NewType, TypeVar, Union, get_args, get_origin, get_type_hints
+from weakref import WeakKeyDictionary
 
 from rules.facts.broker_log import LogSource, Origin
 from rules.facts.identity import TopicPartition
@@ -53,6 +55,17 @@ ROWS: Final[Mapping[type, Sequence[str]]] = {
         )
     },
 }
+
+
+# A checkpoint is written in every round, and most values are the same objects; a thousand episodes take 120 ms.
+_TEXTS: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
+
+
+def remembered_text(value: Any) -> str:
+    """Return a frozen value as JSON, from the round before if it is the same one."""
+    if (text := _TEXTS.get(value)) is None:
+        text = _TEXTS[value] = json.dumps(plain(value))
+    return text
 
 
 def plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from collectors.naming import counted
 from collectors.session import PATIENCE_SECONDS, Build, Request, Session, body_of
+from collectors.translate import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from collectors.wire import codec
 from collectors.wire.api import METADATA
 from collectors.wire.failure import Failure
@@ -22,8 +23,6 @@ from rules.facts.gap import GapScope
 from rules.facts.snapshot import Absence
 
 MOST: Final = 10_000  # names of one request
-UNKNOWN_TOPIC: Final = 3  # UNKNOWN_TOPIC_OR_PARTITION
-NOT_AUTHORIZED: Final = 29  # TOPIC_AUTHORIZATION_FAILED
 HIDDEN_SECONDS: Final = 600.0  # after which a hidden topic is asked for again
 
 
@@ -75,9 +74,9 @@ def _absences(names: Sequence[str], answers: Sequence[dict[str, int]]) -> dict[s
     absences: dict[str, Absence] = {}
     for topic in names:
         codes = {answer.get(topic, codec.NO_ERROR) for answer in answers}
-        if codes == {UNKNOWN_TOPIC}:
+        if codes == {UNKNOWN_TOPIC_OR_PARTITION}:
             absences[topic] = Absence.DELETED
-        elif codes == {NOT_AUTHORIZED}:
+        elif codes == {TOPIC_AUTHORIZATION_FAILED}:
             absences[topic] = Absence.HIDDEN
     return absences
 

@@ -22,7 +22,7 @@ from collectors.offset_record import commit_name
 from collectors.range_fetch import fetch_body
 from collectors.sampled_writers import markers_of, writers_of
 from collectors.session import Request, Session
-from collectors.translate import failure_of, timestamp_of
+from collectors.translate import TOPIC_AUTHORIZATION_FAILED, failure_of, timestamp_of
 from collectors.wire import codec
 from collectors.wire.api import FETCH, READ_UNCOMMITTED
 from collectors.wire.batches import read_all_headers, split_batches
@@ -44,7 +44,6 @@ NEWEST: Final = 64
 MAX_PARTITIONS: Final = 120  # in a round, over all brokers
 MAX_DUE: Final = 4000  # partitions among which a round chooses, those that waited longest
 DENIED_FOR: Final = 30  # rounds, after which a topic without READ is tried again
-_DENIED: Final = 29  # TOPIC_AUTHORIZATION_FAILED
 _UNKNOWN: Final = -1  # bytes of a batch
 
 
@@ -202,7 +201,9 @@ class BatchSampler:
         self._denied = {name: tried for name, tried in self._denied.items() if name in here}
         if self._denied:
             names = sorted(self._denied)
-            failure = failure_of(_DENIED, "Fetch", needs=f"READ on Topic {names[0]}")
+            failure = failure_of(
+                TOPIC_AUTHORIZATION_FAILED, "Fetch", needs=f"READ on Topic {names[0]}"
+            )
             what = f"samples of the batches of {summarize(names, 'topic')}"
             session.add_gap(GapScope.BATCH_SAMPLES, what, failure)
 
@@ -244,7 +245,7 @@ class _Taken:
 
     def _note_error(self, row: int, name: TopicPartition, code: int) -> None:
         self.progress.turn[row] = self.round
-        if code == _DENIED:
+        if code == TOPIC_AUTHORIZATION_FAILED:
             self.denied[name.topic] = self.round
 
     def _note(self, row: int, name: TopicPartition, records: bytes, offsets: Offsets) -> None:

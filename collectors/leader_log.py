@@ -21,7 +21,13 @@ from collectors.offset_plan import TIMEOUT_MS
 from collectors.range_fetch import fetch_body
 from collectors.session import Limits, Request, Response, Session, body_of
 from collectors.state_topic import metadata_body
-from collectors.translate import failure_of, left_out, present, topic_id_of
+from collectors.translate import (
+    UNKNOWN_TOPIC_OR_PARTITION,
+    failure_of,
+    left_out,
+    present,
+    topic_id_of,
+)
 from collectors.wire import blocks, codec
 from collectors.wire.api import (
     CONSUMER,
@@ -42,7 +48,6 @@ from rules.log_files.epochs import EpochEnd
 
 FETCH_BYTES: Final = 2 * 1024 * 1024  # of one answer; one batch may be larger
 MAX_EPOCHS: Final = 1000  # of which the ends are queried: the latest ones
-_UNKNOWN_TOPIC: Final = 3  # UNKNOWN_TOPIC_OR_PARTITION
 
 
 @dataclass(slots=True, kw_only=True)
@@ -175,7 +180,7 @@ def _placement(session: Session, name: TopicPartition) -> tuple[Any, Any]:
     if isinstance(answer, Failure):
         raise UnreachableError(f"where {name} is cannot be found: {answer.why}")
     topic = next((topic for topic in answer.topics if topic.name == name.topic), None)
-    if topic is None or int(topic.error_code) == _UNKNOWN_TOPIC:
+    if topic is None or int(topic.error_code) == UNKNOWN_TOPIC_OR_PARTITION:
         raise NotThereError(f"the cluster has no topic {name.topic}")
     if int(topic.error_code) != codec.NO_ERROR:
         needs = f"DESCRIBE on Topic {name.topic}"

@@ -18,7 +18,13 @@ from itertools import zip_longest
 from typing import Any, Final, TypeAlias
 
 from collectors.session import Build, Request, Response, Session, body_of
-from collectors.translate import failure_of, in_order, present, topic_id_of
+from collectors.translate import (
+    UNKNOWN_TOPIC_OR_PARTITION,
+    failure_of,
+    in_order,
+    present,
+    topic_id_of,
+)
 from collectors.wire import codec
 from collectors.wire.api import METADATA
 from collectors.wire.failure import Failure
@@ -27,7 +33,6 @@ from rules.facts.identity import TRANSACTION_STATE, BrokerId, TopicId
 
 THROTTLE_BYTES: Final = 4  # the one part of an answer that changes without anything having changed
 _REMEMBERED: Final = 32_768  # names: groups come with every round
-_UNKNOWN_TOPIC: Final = 3  # UNKNOWN_TOPIC_OR_PARTITION; a hidden topic answers another code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +182,7 @@ def _answer(response: Response, topic_name: str) -> StateTopicAnswer:
         why = f"{response.request.broker} answered Metadata without {topic_name}"
         return Failure(GapCause.UNREADABLE, why)
     code = int(topic.error_code)
-    if code == _UNKNOWN_TOPIC:
+    if code == UNKNOWN_TOPIC_OR_PARTITION:  # a hidden topic answers another code
         return None
     if code != codec.NO_ERROR:
         return failure_of(code, response.request.broker, needs=f"DESCRIBE on Topic {topic_name}")

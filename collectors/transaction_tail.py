@@ -18,7 +18,12 @@ from collectors.offset_plan import TIMEOUT_MS, UNFENCED
 from collectors.range_fetch import fetch_body
 from collectors.session import Build, Request, Session
 from collectors.transaction_endings import MAX_REMEMBERED, Endings
-from collectors.translate import failure_of, present
+from collectors.translate import (
+    OFFSET_OUT_OF_RANGE,
+    TOPIC_AUTHORIZATION_FAILED,
+    failure_of,
+    present,
+)
 from collectors.wire import blocks, codec
 from collectors.wire.api import FETCH, LIST_OFFSETS, READ_UNCOMMITTED, Api
 from collectors.wire.blocks import HIGH_WATERMARK, TopicRequest
@@ -30,8 +35,6 @@ from rules.facts.identity import TRANSACTION_STATE, Broker
 # Of one answer: large enough for 10,000 records, small enough for one per leader in memory.
 FETCH_BYTES: Final = 2 * 1024 * 1024
 _Body = Callable[[Sequence["Tail"]], Build]
-_OUT_OF_RANGE: Final = 1  # OFFSET_OUT_OF_RANGE
-_REJECTED: Final = 29  # TOPIC_AUTHORIZATION_FAILED
 _LEADERS: Final = f"the leaders of {TRANSACTION_STATE}"
 CUT_SHORT: Final = Failure(
     GapCause.GONE, "the log was truncated or recreated below what was read: begun again at its end"
@@ -135,13 +138,13 @@ def fetch(session: Session, tails: Sequence[Tail]) -> Iterator[tuple[Tail, Recor
 
 def _take(tail: Tail, leader: Broker, entry: Any) -> RecordSet | None:
     code = int(entry.error_code)
-    if code == _OUT_OF_RANGE or int(entry.diverging_epoch.end_offset) >= 0:
+    if code == OFFSET_OUT_OF_RANGE or int(entry.diverging_epoch.end_offset) >= 0:
         tail.start_at(None)
         tail.failure = CUT_SHORT
         return None
     if code != codec.NO_ERROR:
         # A permission is missing at all leaders: the same failure for all makes one gap.
-        source = _LEADERS if code == _REJECTED else leader
+        source = _LEADERS if code == TOPIC_AUTHORIZATION_FAILED else leader
         tail.failure = failure_of(code, source, needs=f"READ on Topic {TRANSACTION_STATE}")
         return None
     tail.high_watermark = int(entry.high_watermark)

@@ -13,12 +13,12 @@ from typing import Final
 
 from collectors.translate import present
 from collectors.wire.cursor import uvarint
+from rules.facts.times import LAST_MS
 from rules.facts.transactions import TransactionState
 
 KEY_TYPE: Final = 0  # the one kind of record that this log has had so far
 FLEXIBLE_SINCE: Final = 1
 NEWEST_VERSION: Final = 1
-LAST_MS: Final = 253_402_300_799_999  # the end of the year 9999; no later time can be written out
 # By the number that means a state in the log; not the alphabet, and not to be reordered.
 STATES: Final = (
     TransactionState.EMPTY,

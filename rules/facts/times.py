@@ -8,6 +8,7 @@ from typing import Final
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
+LAST_MS: Final = 253_402_300_799_999  # the end of the year 9999; no later time can be written out
 SECOND_US: Final = 1_000_000
 # Microseconds by which a broker's clock, as seen in its log lines, may differ from ours: machines
 # synchronised by NTP are well within.

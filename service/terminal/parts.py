@@ -13,6 +13,7 @@ from service.terminal.words import text, utc
 
 SHOWN: Final = 200  # rows of a table: on a terminal, more than a person reads; a pipe has all
 LABEL_WIDTH: Final = 12
+FOLDED_WIDTH: Final = 80 - LABEL_WIDTH - 4  # of sentences beside labels, on a terminal
 NAME_WIDTH: Final = 20  # most names are whole in it
 NARROW_WIDTH: Final = 10  # of columns whose cells have several words, or numbers
 

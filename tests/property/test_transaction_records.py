@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from collectors.transaction_endings import Endings
 from collectors.transaction_record import (
-    LAST_MS,
     STATES,
     RecordUnreadableError,
     TransactionRecord,
@@ -19,6 +18,7 @@ from collectors.transaction_record import (
     decode,
 )
 from collectors.wire.records import Record, read_records
+from rules.facts.times import LAST_MS
 from tests.unit.collectors.transaction_records import (
     render_batch,
     render_key,

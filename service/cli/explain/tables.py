@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from collectors.naming import counted
 from service.terminal.exit_codes import ExitCode
 from service.terminal.formats import Format, chosen_format
-from service.terminal.parts import LABEL_WIDTH, Facts, Line, Part
+from service.terminal.parts import FOLDED_WIDTH, Facts, Line, Part
 from service.terminal.words import time
 from service.views.explained import Answers, Row, with_sequences
 from service.views.explained_tools import tool_words
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from service.cli.explain.reading import Text
 
 VERDICTS: Final = {"OK": "bold green", "UNKNOWN": "bold yellow", "BREACH": "bold red"}
-WIDTH: Final = 80 - LABEL_WIDTH - 4
 
 
 def render(text: Text, answers: Answers) -> Iterator[Part]:
@@ -124,7 +123,7 @@ def _pairs(pairs: Sequence[tuple[str, str | None]]) -> list[tuple[str, object]]:
         if value is None:
             continue
         is_command = label == "next"
-        width = WIDTH - 2 if is_command else WIDTH
+        width = FOLDED_WIDTH - 2 if is_command else FOLDED_WIDTH
         lines = textwrap.wrap(value, width, break_on_hyphens=False, break_long_words=not is_command)
         if is_command:
             lines = [f"{line} \\" for line in lines[:-1]] + lines[-1:]

@@ -25,10 +25,9 @@ from service.cli.sequence.reading import STANDARD_INPUT
 from service.terminal.answer import print_answer
 from service.terminal.exit_codes import ExitCode
 from service.terminal.formats import Format, chosen_format
-from service.terminal.parts import LABEL_WIDTH, Facts, Line, Part, Row
+from service.terminal.parts import FOLDED_WIDTH, Facts, Line, Part, Row
 from service.terminal.words import printable
 
-WIDTH: Final = 80 - LABEL_WIDTH - 4
 ORDER: Final = tuple(PostureVerdict)
 
 
@@ -143,7 +142,7 @@ def _folded(text: str) -> list[str]:
     """Return a text as lines of a terminal; programs get it whole."""
     if chosen_format() is not Format.TABLE:
         return [text] if text else []
-    return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
+    return textwrap.wrap(text, FOLDED_WIDTH, break_on_hyphens=False)
 
 
 def exit_code(document: Row) -> ExitCode:

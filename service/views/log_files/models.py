@@ -6,19 +6,17 @@ Times are those of batches and coordinators; producers set the first, and one th
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
 from rules.facts.log_files import Codec, ControlType, ProblemKind
 from rules.facts.log_findings import Difference, OffsetGapReason, SequenceGapReason
 from rules.facts.log_folders import FolderState
-from rules.facts.times import EPOCH
+from rules.facts.times import EPOCH, LAST_MS
 from rules.facts.transactions import TransactionState
 from rules.verdict import Verdict
 from service.views.model import Model
-
-LAST_MS: Final = 253_402_300_799_999  # the end of the year 9999
 
 
 def _time_of(value: object) -> object:

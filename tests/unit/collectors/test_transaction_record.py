@@ -7,7 +7,6 @@ import struct
 import pytest
 
 from collectors.transaction_record import (
-    LAST_MS,
     STATES,
     RecordUnreadableError,
     TransactionRecord,
@@ -16,6 +15,7 @@ from collectors.transaction_record import (
     decode_name,
     is_prepare_commit,
 )
+from rules.facts.times import LAST_MS
 from rules.facts.transactions import TransactionState
 from tests.unit.collectors.transaction_records import NOON_MS, render_key, render_value, value
 

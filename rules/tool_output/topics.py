@@ -9,12 +9,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from rules.facts.application_log import Names
+from rules.facts.config_keys import MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION
 from rules.facts.tool_output import CommandLine, PartitionRow, Tool, TopicRow
 from rules.tool_output.findings import Findings, ToolFinding, listed
 from rules.tool_output.reasons import Reason
 
-MIN_ISR: Final = "min.insync.replicas"
-UNCLEAN: Final = "unclean.leader.election.enable"
 UNDER_MIN: Final = "--under-min-isr-partitions"
 
 
@@ -71,13 +70,13 @@ def _words(row: PartitionRow, min_isr: int | None) -> str:
 
 
 def _min_isr(topic: TopicRow | None) -> int | None:
-    value = None if topic is None else dict(topic.configs).get(MIN_ISR, "")
+    value = None if topic is None else dict(topic.configs).get(MIN_INSYNC_REPLICAS, "")
     return int(value) if value and value.isdecimal() else None
 
 
 def _judge_topic(topic: TopicRow, shown: int, findings: Findings) -> None:
     names = Names(topic=topic.topic)
-    if dict(topic.configs).get(UNCLEAN) == "true":
+    if dict(topic.configs).get(UNCLEAN_ELECTION) == "true":
         findings.add(Reason.UNCLEAN_ELECTION_ENABLED, topic.line, topic.topic, names)
     if shown < topic.partitions:
         words = f"{topic.topic}: {shown} of {topic.partitions} partitions"

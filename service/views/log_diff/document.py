@@ -23,6 +23,11 @@ class Shown:
     records: Written | None = None
     segment: Written | None = None
 
+    @property
+    def written(self) -> int | None:
+        """Return how many records were written; None without a file for them."""
+        return None if self.records is None else self.records.records
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
@@ -79,7 +84,7 @@ def _partition(shown: Shown) -> dict[str, Any]:
         "transactions": transaction_rows(comparison)[:MAX_TRANSACTIONS],
         **_written(shown),
         "limits": list(limits(comparison)),
-        "next_steps": list(next_steps(comparison, is_written=shown.records is not None)),
+        "next_steps": list(next_steps(comparison, shown.written)),
     }
 
 
@@ -133,7 +138,7 @@ def _written(shown: Shown) -> dict[str, Any]:
     records, segment = shown.records, shown.segment
     left_out = None if records is None else {str(f): n for f, n in records.left_out.items()}
     return {
-        "written_records": None if records is None else records.records,
+        "written_records": shown.written,
         "left_out_records": left_out,
         "written_batches": None if segment is None else segment.batches,
     }

@@ -37,8 +37,8 @@ def limits(comparison: Comparison) -> Iterator[str]:
     if comparison.new_error is not None:
         yield f"The new log was not read to its end: {comparison.new_error}"
     if comparison.unreadable_new:
-        batches = counted(comparison.unreadable_new, "batch of the new log")
-        yield f"Not compared by content, because their records cannot be read: {batches}."
+        batches = f"{comparison.unreadable_new:,}"
+        yield f"Batches of the new log whose records cannot be read, and are not compared by content: {batches}."
     if comparison.matches is not None and not comparison.matches.is_complete:
         yield "The copy has more records than are compared by content."
     if missing.stopped_at is not None:
@@ -72,8 +72,11 @@ def _high_watermark_limit(comparison: Comparison) -> Iterator[str]:
     )
 
 
-def next_steps(comparison: Comparison, *, is_written: bool) -> Iterator[str]:
-    """Yield what to do about records that may have to be produced again."""
+def next_steps(comparison: Comparison, written: int | None) -> Iterator[str]:
+    """Yield what to do about records that may have to be produced again.
+
+    `written` is how many of them the file has, None without a file: where it has none, nothing may be produced from it.
+    """
     counts = comparison.tally.counts
     if not any(counts[fate] for fate in (Fate.LOST, *OPEN_FATES)):
         return
@@ -87,14 +90,23 @@ def next_steps(comparison: Comparison, *, is_written: bool) -> Iterator[str]:
         "Wait until the producers' delivery.timeout.ms (2 minutes by default) is over since the leader changed: until "
         "then they may send records again. Then run this once more; it reads the new log up to its end at that time."
     )
-    if not is_written:
+    if written is None:
         yield "Add --records FILE, which compares the content too, and writes what is certainly lost."
-    else:
+        return
+    if written:
         yield (
             "With the owner of the data, produce the records of the file again, each once, to the same partition: "
-            "docs/log-files.md has a program for it. In a compacted topic it replaces a newer record of its key. What was "
-            "left out is a person's decision: --include."
+            "docs/log-files.md has a program for it. In a compacted topic it replaces a newer record of its key."
         )
+    else:
+        yield "Produce nothing again: no record of this partition is proven to be lost, and the file has none of it."
+    if counts[Fate.POSSIBLY_AGAIN]:
+        yield (
+            "Records of equal content are in the new log: if somebody has produced them again, they are back, and "
+            "a second time would duplicate them."
+        )
+    if any(counts[fate] for fate in OPEN_FATES):
+        yield "What was left out is for the owner of the data to decide; --include writes it."
 
 
 def range_rows(comparison: Comparison) -> list[dict[str, Any]]:

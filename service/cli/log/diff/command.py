@@ -181,7 +181,7 @@ def _new_file(path: Path, mode: str) -> Iterator[IO[Any]]:
         with path.open(mode, encoding=encoding) as file:
             yield file
     except FileExistsError as exc:
-        raise click.UsageError(f"{path} exists: name a file that does not.") from exc
+        raise click.UsageError(f"{path} exists, and is not overwritten: name another file") from exc
     except OSError as exc:
         raise OutputError(f"{path}: {(exc.strerror or str(exc)).lower()}") from exc
 

@@ -46,7 +46,8 @@ def _files(result: Result) -> Iterator[Part]:
                 yield Line(f"  left out: {left_out:,} {fate}: {MEANINGS[fate]}")
     if result.segment_file is not None:
         batches = sum(each.segment.batches for each in result.shown if each.segment is not None)
-        yield Line(f"{counted(batches, 'batch')} written to {result.segment_file}, byte for byte")
+        words = "1 batch" if batches == 1 else f"{batches:,} batches"
+        yield Line(f"{words} written to {result.segment_file}, byte for byte")
 
 
 def _parts(shown: Shown) -> Iterator[Part]:
@@ -74,8 +75,7 @@ def _parts(shown: Shown) -> Iterator[Part]:
     transactions = transaction_rows(comparison)
     if transactions:
         yield Table(columns=_TRANSACTIONS, rows=transactions)
-    is_written = shown.records is not None
-    steps = next_steps(comparison, is_written=is_written)
+    steps = next_steps(comparison, shown.written)
     for heading, lines in (("LIMITS", limits(comparison)), ("NEXT", steps)):
         sentences = list(lines)
         if sentences:
@@ -90,17 +90,17 @@ def _marker(row: Row) -> str:
 
 
 _RANGES: Final = (
-    short("FATE", "fate"),
-    short("RECORDS", "records"),
-    short("OFFSETS", "offsets"),
-    long("WHAT IT MEANS", "meaning"),
+    short("fate"),
+    short("records"),
+    short("offsets"),
+    long("what it means", "meaning"),
 )
 _TRANSACTIONS: Final = (
-    short("PRODUCER ID", "producer_id"),
-    short("EPOCH", "producer_epoch"),
-    short("TRANSACTION", "outcome"),
-    short("FIRST OFFSET", "first_offset"),
-    short("LAST OFFSET", "last_offset"),
-    short("RECORDS", "records"),
-    short("END MARKER", _marker),
+    short("producer", "producer_id"),
+    short("epoch", "producer_epoch"),
+    short("transaction", "outcome"),
+    short("first offset", "first_offset"),
+    short("last offset", "last_offset"),
+    short("records"),
+    short("end marker", _marker),
 )

@@ -190,6 +190,21 @@ def test_what_the_new_log_may_have_is_not_written(
     assert lines.read_text() == ""
 
 
+def test_what_was_produced_again_is_not_advised_a_second_time(
+    logs: Logs, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A person who follows the advice twice would duplicate the records."""
+    old = logs.write("old", COPY[:2], "0 0", high_watermark=4)
+    again = of(3, b"lost", b"\xff\xfe", epoch=1, producer=9)
+    new = logs.write("new", (*NEW[:2], again), "0 0", "1 2")
+    assert diff(old, new, "--records", logs.folder / "lost.jsonl", "-o", "json") == ExitCode.LOST
+    only = partition(capsys)
+    assert (counts(only), only["written_records"]) == ({"possibly_again": 2}, 0)
+    steps = " ".join(only["next_steps"])
+    assert "Produce nothing again" in steps
+    assert "produce the records of the file" not in steps
+
+
 def test_a_copy_that_is_cut_is_compared_as_far_as_it_goes(
     logs: Logs, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -89,7 +89,7 @@ class _Search:
         elif is_of_log(path) or path.suffix == SEGMENT:
             self.files.setdefault(path.parent, {})[path] = None
         else:
-            self.problems.append(_not_kafka(path, "has no name of a file of a log"))
+            self.problems.append(_not_kafka(path, "its name is not that of a file of a log"))
 
     def _add_folder(self, path: Path, *, is_top: bool) -> None:
         try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from rules.tool_output.dumps import INTERNAL
+
 Row = Mapping[str, Any]  # of the document
 MEBIBYTE: Final = 1024 * 1024
 NOT_READ: Final = "NOT READ"
@@ -31,7 +33,7 @@ def log_facts(log: Row, time: Time) -> list[tuple[str, object]]:
         ("checkpoint", _checkpoint(log)),
         ("batches", _batches(log)),
         ("transactions", _transactions(log)),
-        ("not idempotent", _not_idempotent(log["not_idempotent"], time)),
+        ("not idempotent", _not_idempotent(log, time)),
         ("compacted", "yes" if log["is_compacted"] else None),
         ("gaps", _gap_counts(log)),
     ]
@@ -70,7 +72,7 @@ def _batches(log: Row) -> str | None:
     codecs = ", ".join(sorted({codec for each in segments for codec in each["codecs"]}))
     of = f"{_many(len(segments), 'segment')}, {size / MEBIBYTE:,.1f} MiB"
     return f"{batches:,} with {_many(records, 'record')} in {of}" + (
-        f", {codecs}" if codecs else ""
+        f", codec {codecs}" if codecs else ""
     )
 
 
@@ -82,8 +84,10 @@ def _transactions(log: Row) -> str | None:
     return f"{committed:,} committed, {aborted:,} aborted, {left:,} open"
 
 
-def _not_idempotent(writers: Row | None, time: Time) -> str | None:
-    if writers is None:
+def _not_idempotent(log: Row, time: Time) -> str | None:
+    """Return what was written without a producer id; of brokers' own topics that is how brokers write."""
+    writers = log["not_idempotent"]
+    if writers is None or log["topic"] in INTERNAL:
         return None
     last = time(writers["last_timestamp"])
     at = "" if last is None else f", last at {last}"

@@ -58,6 +58,8 @@ def command(paths: tuple[Path, ...], **options: Any) -> int:
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     if options["batches"] and options["records"]:
         raise click.UsageError("--batches and --records are two lists: give one of them")
+    if None not in (options["start"], options["end"]) and options["start"] >= options["end"]:
+        raise click.UsageError("--from has to be below --to, which is exclusive")
     if options["batches"] or options["records"]:
         from service.cli.log.inspect import listing  # noqa: PLC0415 - keeps `--help` fast
 

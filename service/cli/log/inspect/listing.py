@@ -40,6 +40,8 @@ def print_list(paths: Sequence[Path], options: Mapping[str, Any]) -> int:
         click.echo(f"tidemark: {printable(str(problem))}", err=True)
     if problems and not files.has_nothing:
         return ExitCode.INCOMPLETE
+    if not count and not problems:
+        click.echo("tidemark: no batch matches", err=True)
     return ExitCode.OK if count else ExitCode.NOTHING_MATCHED
 
 

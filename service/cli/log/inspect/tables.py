@@ -28,7 +28,7 @@ def render(answer: Row) -> Iterator[Part]:
         for log in logs:
             lines = list(_noteworthy(log))
             yield from [Line(log_title(log), "bold"), *lines] if lines else lines
-        yield Line("All of one: tidemark log inspect FOLDER")
+        yield Line("Everything about one of them: tidemark log inspect FOLDER")
 
 
 def _whole(log: Row) -> Iterator[Part]:
@@ -78,7 +78,7 @@ LOG_COLUMNS: Final = (
     short("MiB", _size),
     short("open", lambda log: str(len(log["open_transactions"]) or ABSENT)),
     short("producers", lambda log: str(len(log["producers"]))),
-    short("noted", _count),
+    short("not right", _count),
 )
 CHECKPOINT_COLUMNS: Final = (
     long("topic-partition", lambda row: f"{row['topic']}-{row['partition']}"),
@@ -116,7 +116,7 @@ EPOCH_COLUMNS: Final = (
     short("in checkpoint from", "checkpoint_start_offset"),
 )
 SEGMENT_COLUMNS: Final = (
-    short("offsets", lambda row: f"{text(row['first_offset'])} to {text(row['last_offset'])}"),
+    short("offsets", lambda row: f"{text(row['first_offset'])}-{text(row['last_offset'])}"),
     short("batches"),
     short("records"),
     short("times (UTC)", lambda row: f"{utc(row['min_timestamp'])} to {utc(row['max_timestamp'])}"),

@@ -114,6 +114,11 @@ def test_batches_are_listed(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert second.split("\t")[:5] == ["6-7", "2", "2", "0", "0-1"]
 
 
+def test_an_empty_list_says_so(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert inspect(folder, "--batches", "--from", "99") == ExitCode.NOTHING_MATCHED
+    assert capsys.readouterr().err == "tidemark: no batch matches\n"
+
+
 def test_batches_are_documents(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert inspect(folder, "--batches", "-o", "json", "--producer-id", "1") == ExitCode.OK
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -168,7 +173,9 @@ def test_transactional_ids_have_a_timeline(
     ]
     assert [each["state"] for each in second["states"]] == [None]
     assert inspect(folder) == ExitCode.OK
-    assert "transactional id pay-1" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "transactional id pay-1" in text
+    assert "not idempotent" not in text, "coordinators write so, and repeat nothing"
     assert len(STATES) > 1
 
 
@@ -238,6 +245,9 @@ def test_a_checkpoint_by_itself(folder: Path, capsys: pytest.CaptureFixture[str]
     ]
 
 
-@pytest.mark.parametrize("arguments", [(), ("/nowhere/at-all",), ("--batches", "--records", ".")])
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("/nowhere/at-all",), ("--batches", "--records", "."), ("--from", "5", "--to", "5", ".")],
+)
 def test_wrong_usage(arguments: tuple[str, ...]) -> None:
     assert inspect(*arguments) == ExitCode.USAGE

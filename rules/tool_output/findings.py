@@ -96,3 +96,8 @@ def in_order(findings: Iterable[ToolFinding]) -> list[ToolFinding]:
 def listed(values: Sequence[int]) -> str:
     """Return numbers of brokers as the tools print them."""
     return ",".join(map(str, values)) or "none"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number with its noun, in the plural unless it is one."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

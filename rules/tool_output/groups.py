@@ -18,7 +18,7 @@ from rules.facts.tool_output import (
     GroupStateRow,
     Tool,
 )
-from rules.tool_output.findings import Findings, ToolFinding
+from rules.tool_output.findings import Findings, ToolFinding, counted
 from rules.tool_output.reasons import Reason
 
 EMPTY = "Empty"
@@ -118,7 +118,7 @@ def _or_none(value: int | None) -> str:
 
 
 def _judge_state(row: GroupStateRow, findings: Findings) -> None:
-    words = f"{row.group}: state {row.state}, {row.members} members"
+    words = f"{row.group}: state {row.state}, {counted(row.members, 'member')}"
     findings.add(_reason_of_state(row.state), row.line, words, Names(group=row.group))
 
 
@@ -142,5 +142,5 @@ def _judge_sentence(sentence: GroupSentence, output: GroupOutput, findings: Find
 
 def _add_members(members: Sequence[GroupMemberRow], findings: Findings) -> None:
     for row in members:
-        words = f"{row.group}: {row.consumer_id}, {row.partitions} partitions"
+        words = f"{row.group}: {row.consumer_id}, {counted(row.partitions, 'partition')}"
         findings.add(Reason.MEMBERS, row.line, words, Names(group=row.group))

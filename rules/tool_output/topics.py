@@ -48,7 +48,7 @@ def _judge_partition(
 def _reason(row: PartitionRow, min_isr: int | None, *, is_under_min: bool) -> Reason:
     if row.leader is None:
         return Reason.PARTITION_OFFLINE
-    if min_isr is not None and min_isr > len(row.replicas):
+    if min_isr is not None and len(row.isr) == len(row.replicas) < min_isr:
         return Reason.MIN_ISR_ABOVE_REPLICAS
     if is_under_min or (min_isr is not None and len(row.isr) < min_isr):
         return Reason.UNDER_MIN_ISR

@@ -15,7 +15,7 @@ from typing import Final
 from rules.facts.application_log import Names
 from rules.facts.identity import TopicPartition
 from rules.facts.tool_output import HangingRow, ProducerRow, Tool, TransactionRow
-from rules.tool_output.findings import Findings, ToolFinding
+from rules.tool_output.findings import Findings, ToolFinding, counted
 from rules.tool_output.reasons import Reason
 
 ONGOING: Final = "Ongoing"
@@ -120,7 +120,7 @@ def _judge_producers(answer: ProducersOf, by_producer: dict[int, TransactionRow]
     about = "the partition" if place is None else str(place)
     open_rows = [row for row in answer.rows if row.transaction_start_offset is not None]
     if not open_rows:
-        words = f"{about}: {len(answer.rows)} producers, none with an open transaction"
+        words = f"{about}: {counted(len(answer.rows), 'producer')}, none with an open transaction"
         findings.add(Reason.NOTHING_OPEN_IN_PARTITION, answer.line, words, _place(place))
     for row in open_rows:
         transaction = by_producer.get(row.producer_id)

@@ -7,7 +7,7 @@ from typing import Final
 from rules.exceptions.next_commands import commands
 from rules.tool_output.findings import Item, ToolFinding
 from service.views.explained import Row
-from service.views.explained_words import RECORDS, Pairs
+from service.views.explained_words import RECORDS, Pairs, begin_sentence
 
 SHOWN_IN_ORDER: Final = 3  # items of one that says that all is well
 SHOWN: Final = 8  # items of a finding in a text for people; JSON has all that were kept
@@ -51,7 +51,7 @@ def tool_words(row: Row) -> Pairs:
     items = row["items"][: SHOWN_IN_ORDER if is_ok else SHOWN]
     more = row["count"] - len(items)
     return [
-        ("what", f"{row['title'][0].upper()}{row['title'][1:]}. {row['explanation']}"),
+        ("what", f"{begin_sentence(row['title'])}. {row['explanation']}"),
         ("records", None if is_ok else f"{RECORDS[row['records']][0]}. {row['condition']}"),
         ("do", None if is_ok else row["action"]),
         *(("next", command) for command in row["next_commands"]),

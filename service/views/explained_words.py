@@ -39,6 +39,11 @@ SHOWN_TRANSACTIONS: Final = 10  # the last ones, in a text for people; JSON has 
 SHOWN_STATES: Final = 6
 
 
+def begin_sentence(title: str) -> str:
+    """Return a title with a capital letter, but a setting as Kafka writes it."""
+    return title if "." in title.split()[0] else f"{title[0].upper()}{title[1:]}"
+
+
 def incident_words(row: Row, time: Time) -> Pairs:
     """Return what an incident is, what it means for records and for the producer, and what to do."""
     place = None if row["topic"] is None else row["topic"]
@@ -50,7 +55,7 @@ def incident_words(row: Row, time: Time) -> Pairs:
         else "only consequences are in the text: find what came before"
     )
     return [
-        ("what", f"{row['title'][0].upper()}{row['title'][1:]}. {row['explanation']}"),
+        ("what", f"{begin_sentence(row['title'])}. {row['explanation']}"),
         ("cause", missing),
         ("records", f"{RECORDS[row['records']][0]}. {row['condition']}"),
         ("idempotent", ABLE.get(row["idempotent_producer"])),

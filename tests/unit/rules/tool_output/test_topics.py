@@ -36,6 +36,9 @@ CASES = {
         [topic("min.insync.replicas=2", factor=1)], partition((1,), replicas=(1,)), None,
         {Reason.MIN_ISR_ABOVE_REPLICAS, Reason.REPLICATION_FACTOR_ONE},
     ),
+    "two replicas of three that are needed, and one is behind": (
+        [topic("min.insync.replicas=3", factor=2)], partition((1,), replicas=(1, 2)), None, {Reason.UNDER_MIN_ISR},
+    ),
     "a topic that may elect uncleanly": (
         [topic("unclean.leader.election.enable=true")], partition((1, 2, 3)), None,
         {Reason.UNCLEAN_ELECTION_ENABLED, Reason.FULLY_REPLICATED},

@@ -145,16 +145,20 @@ class Judging:
 
 
 def unite(java: list[ConfigLine], librdkafka: list[ConfigLine]) -> Iterator[ConfigLine]:
-    """Yield the lines of a client that may be of either library: what they do not agree on is UNKNOWN."""
+    """Yield the lines of a client that may be of either library: what they do not agree on is UNKNOWN.
+
+    A library without a line for a setting finds nothing wrong with it.
+    """
     others = {line.key: line for line in librdkafka}
     for line in java:
         twin = others.pop(line.key, None)
-        if twin is not None and twin.posture.verdict == line.posture.verdict:
+        if line.posture.verdict == (Verdict.OK if twin is None else twin.posture.verdict):
             yield line
         else:
             yield _depending(line, "Java", twin, "librdkafka")
     for line in others.values():
-        yield _depending(line, "librdkafka", None, "Java")
+        is_right = line.posture.verdict is Verdict.OK
+        yield line if is_right else _depending(line, "librdkafka", None, "Java")
 
 
 def _depending(line: ConfigLine, library: str, twin: ConfigLine | None, other: str) -> ConfigLine:

@@ -53,7 +53,7 @@ def _read(name: str) -> PropertiesFile:
     except OSError as exc:
         why = (exc.strerror or str(exc)).lower()
         return PropertiesFile(source=name, properties=(), problems=(f"{name} cannot be read: {why}",))  # fmt: skip
-    return read_properties(name, raw)
+    return read_properties("stdin" if name == STANDARD_INPUT else name, raw)
 
 
 def release_of(text: str | None) -> Release | None:

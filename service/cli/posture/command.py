@@ -44,9 +44,10 @@ def command(**options: Any) -> int:
       tidemark posture --bootstrap-servers broker-1:9092 -o json | jq '.lines[] | {name, setting, fix}'
 
     \b
-    wrong     what can go wrong, and the command that sets it
-    unknown   it could not be read, such as for want of a permission; a release may lack it
-    NOT SEEN  what only clients know: the lines to compare with their configuration
+    wrong    what can go wrong, and the command that sets it
+    unknown  it could not be read, such as for want of a permission; a release may lack it
+
+    CANNOT BE SEEN FROM HERE is what only clients know: the lines to compare with their configuration.
 
     A single reading of a cluster knows no lag in seconds, and of transactions only those that are open; a
     running Tidemark has seen more. docs/posture.md has a page for each check.
@@ -54,7 +55,8 @@ def command(**options: Any) -> int:
     With --client-config nothing is queried: what a client silently makes of its settings, and what it rejects,
     is judged from its file alone (docs/posture-client-config.md).
 
-    Exits with 16 if a setting is wrong, with 1 if one could not be read, with 6 if nothing has such a name.
+    Exits with 16 if a setting is wrong (with --client-config: if it is more than information), with 1 if one
+    could not be read, with 6 if nothing has such a name.
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     if options["client_config"]:
         return _judge_files(options)
@@ -64,9 +66,11 @@ def command(**options: Any) -> int:
 
     document = fetch(options)
     print_answer(document, render(document), options)
-    if not document["checks"] and document["complete"]:
-        click.echo("tidemark: no line matches the filters", err=True)
-        return ExitCode.NOTHING_MATCHED
+    if not document["checks"]:
+        click.echo(
+            "tidemark: no line matches the filters; `tidemark posture --all` shows every check",
+            err=True,
+        )
     return exit_code(document)
 
 
@@ -100,6 +104,8 @@ def fetch(options: Mapping[str, Any]) -> Row:
 def exit_code(document: Row) -> ExitCode:
     """Return whether anything is wrong, or could not be read."""
     checks = document["checks"]
+    if not checks:
+        return ExitCode.NOTHING_MATCHED if document["complete"] else ExitCode.INCOMPLETE
     if any(check["wrong"] for check in checks):
         return ExitCode.FIRING
     is_hidden = any(check["unknown"] and not check["client_only"] for check in checks)

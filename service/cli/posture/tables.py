@@ -16,8 +16,17 @@ STYLES: Final = {
     PostureVerdict.UNKNOWN: "yellow",
     PostureVerdict.RIGHT: "green",
 }
+REASSIGNMENT: Final = "--reassignment-json-file"
+
+
+def _name(row: Row) -> str:
+    """Return the name of the subject; that of a broker is its id."""
+    name = str(row["name"])
+    return f"broker {name}" if row["scope"] == "broker" and name.isdecimal() else name
+
+
 COLUMNS: Final = (
-    long("name"),
+    long("name", _name),
     long("setting"),
     long("value"),
     short("source"),
@@ -62,12 +71,15 @@ def _check(lines: Sequence[Row]) -> Iterator[Part]:
         ((check, "bold"), f"  {len(lines):,} ", (f"{verdict}{kind}", STYLES[verdict]),
          f"  docs/{lines[0]['page']}")
     )  # fmt: skip
-    for consequence in _distinct(line["consequence"] for line in lines)[:FIXES]:
-        yield Line(f"  {consequence}")
+    reasons = {line["consequence"]: line["reason"] for line in lines if line["consequence"]}
+    for consequence, reason in list(reasons.items())[:FIXES]:
+        yield Line(f"  {reason}: {consequence}" if len(reasons) > 1 else f"  {consequence}")
     yield Table(columns=COLUMNS, rows=lines, style=lambda row: STYLES[row["verdict"]])
     fixes = _distinct(line["fix"] for line in lines)
     for fix in fixes[:FIXES]:
         yield Line(f"  {fix}")
+    if any(REASSIGNMENT in fix for fix in fixes):
+        yield Line("  what the file has to contain: docs/posture/topic_replication.md")
     if len(fixes) > FIXES:
         yield Line(f"  and likewise for {len(fixes) - FIXES:,} more: -o json has every command")
 
@@ -77,14 +89,14 @@ def _clients(lines: Sequence[Row]) -> Iterator[Part]:
         return
     yield Line("")
     yield Line(
-        "CANNOT BE SEEN FROM HERE: compare these lines with the configuration of each client"
+        "CANNOT BE SEEN FROM HERE: compare these lines with the configuration of each client, or judge its file: "
+        "tidemark posture --client-config FILE"
     )
     yield Table(
         columns=(
             long("clients", "name"),
             long("configuration", "fix"),
             long("what can go wrong", "consequence"),
-            long("page"),
         ),
         rows=lines,
     )

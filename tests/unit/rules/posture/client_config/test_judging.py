@@ -108,6 +108,7 @@ OTHERS: dict[str, tuple[str, set[tuple[str, Why]]]] = {
         "transactional.id=t group.id=g key.serializer=x isolation.level=read_committed", {("enable.auto.commit", Why.COMMITS_OUTSIDE)},
     ),
     "of either library": ("group.id=g enable.auto.commit=false", {("isolation.level", Why.DEPENDS_ON_LIBRARY)}),
+    "a producer that is right with either library": ("transactional.id=t acks=all enable.idempotence=true", set()),
     "a producer of either library": ("acks=all", {("enable.idempotence", Why.DEPENDS_ON_LIBRARY)}),
     "Streams": ("application.id=a", {("processing.guarantee", Why.AT_LEAST_ONCE)}),
     "Streams with exactly-once": ("application.id=a processing.guarantee=exactly_once_v2", set()),

@@ -43,6 +43,13 @@ def document(seen: Snapshot, **query: str) -> Any:
             ExitCode.INCOMPLETE,
             id="a broker may not be read",
         ),
+        pytest.param(cluster(), {"check": "nope"}, ExitCode.NOTHING_MATCHED, id="no such check"),
+        pytest.param(
+            cluster(gaps=(gap(),)),
+            {"check": "nope"},
+            ExitCode.INCOMPLETE,
+            id="nothing matches, and the round has gaps",
+        ),
     ],
 )
 def test_exit_codes(seen: Snapshot, query: dict[str, str], code: ExitCode) -> None:

@@ -41,7 +41,7 @@ SHOWN_STATES: Final = 6
 
 def begin_sentence(title: str) -> str:
     """Return a title with a capital letter, but a setting as Kafka writes it."""
-    return title if "." in title.split()[0] else f"{title[0].upper()}{title[1:]}"
+    return title if "." in title.split(maxsplit=1)[0] else f"{title[0].upper()}{title[1:]}"
 
 
 def incident_words(row: Row, time: Time) -> Pairs:

@@ -18,6 +18,7 @@ from service.terminal.words import text, time
 PATH: Final = "events"
 KINDS: Final = tuple(str(kind) for kind in ChangeEventKind)
 NOTHING: Final = "no change matches"
+DETAILS: Final = "Details: tidemark events show ID"
 STALE: Final = "The latest rounds are not stored yet: newer changes may be missing."
 RESOURCE: Final = listing.Resource(
     path=PATH,
@@ -70,7 +71,8 @@ def ls(**options: Any) -> int:
     filters = ("kind", "topic", "since", "until", "cluster")
     listed = listing.query_list(RESOURCE, options, *filters)
     parts: list[Part] = [RESOURCE.table(listed.rows) if listed.rows else Line(NOTHING)]
-    parts += [*listing.more_rows(listed), *([] if listed.page["is_current"] else [Line(STALE)])]
+    parts += [*listing.more_rows(listed), *([Line(DETAILS)] if listed.rows else [])]
+    parts += [] if listed.page["is_current"] else [Line(STALE)]
     print_answer(listed.document(RESOURCE.name), parts, options)
     return listed.exit_code
 

@@ -15,6 +15,7 @@ FILTERS: Final = ("transactional_id", "coordinator")
 STATUS: Final = ("window_ms", "is_whole", "log_is_read", "other_transactions", "coordinators")
 NOT_READ: Final = "UNKNOWN: __transaction_state is not read (docs/permissions.md): what transactions cost is not known"
 NONE: Final = "no transaction has ended within the last minutes"
+NONE_SUCH: Final = "no transaction that matches the filters has ended within the last minutes"
 MS_PER_MINUTE: Final = 60_000
 
 
@@ -63,7 +64,7 @@ COORDINATORS: Final = (
     short("coordinator"),
     short("ids", "transactional_ids"),
     short("transactions/s", _number("transactions_per_second")),
-    short("marker half <=", _milliseconds("marker_half_at_most_ms")),
+    short("marker median <=", _milliseconds("marker_half_at_most_ms")),
     short("marker p99 <=", _milliseconds("marker_p99_at_most_ms")),
 )
 
@@ -72,19 +73,21 @@ def show(options: dict[str, Any]) -> int:
     """Print the costs, and return the exit code."""
     listed = listing.query_list(IDS, options, *FILTERS)
     status = {name: listed.page.get(name) for name in STATUS}
-    print_answer({**listed.document(IDS.name), **status}, render(listed), options)
+    is_filtered = any(options[name] is not None for name in FILTERS)
+    parts = render(listed, NONE_SUCH if is_filtered else NONE)
+    print_answer({**listed.document(IDS.name), **status}, parts, options)
     is_known = listed.page["log_is_read"] and listed.page["is_whole"]
     return listed.exit_code if is_known else ExitCode.INCOMPLETE
 
 
-def render(listed: listing.Listed) -> Iterator[Part]:
+def render(listed: listing.Listed, nothing: str = NONE) -> Iterator[Part]:
     """Yield transactional ids, then coordinators, then what to know of them."""
     page = listed.page
     if not page["log_is_read"]:
         yield Line(NOT_READ)
         return
     yield Line(f"within the last {page['window_ms'] / MS_PER_MINUTE:.1f} min")
-    yield IDS.table(listed.rows) if listed.rows else Line(NONE)
+    yield IDS.table(listed.rows) if listed.rows else Line(nothing)
     yield from listing.more_rows(listed)
     yield Table(columns=COORDINATORS, rows=page["coordinators"])
     yield from map(Line, _remarks(page))

@@ -81,3 +81,7 @@ def test_what_is_missing_or_uneven_is_said(
 ) -> None:
     assert run(monkeypatch, seen)[0] == code
     assert words in run(monkeypatch, seen)[1]
+
+
+def test_filters_that_match_nothing_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "that matches the filters" in run(monkeypatch, START, "--coordinator", "9")[1]

@@ -84,7 +84,8 @@ def _draw(table: Table[Any], screen_width: int, most: int) -> Iterator[Renderabl
         return
     headings = [column.heading for column in table.columns]
     for (first, *others), style in zip(cells, styles, strict=True):
-        yield Text(first, style=style or "bold")
+        title = f"{table.columns[0].heading} {first}" if first.isdecimal() else first
+        yield Text(title, style=style or "bold")
         yield Text(facts_text(zip(headings[1:], others, strict=True), LABEL_WIDTH))
     if caption is not None:
         yield Text(caption)

@@ -10,9 +10,9 @@ from typing import Final
 
 from rules.pages import IncompleteRuleError, sections_of
 from rules.posture.all_checks import CHECKS, RegisteredCheck
-from rules.posture.commands import OF_TOPIC
 from rules.posture.client_config import finding
 from rules.posture.client_config.reasons import WORDS
+from rules.posture.commands import OF_TOPIC
 from rules.posture.line import PostureVerdict
 
 HEADINGS: Final = ("Judges", "What can go wrong", "How to set it", "What it does not say")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -143,3 +143,9 @@ def decoded(text: str) -> dict[int, tuple[Any, Any]]:
         int(row[1]): (json.loads(row[2]), json.loads(row[3] or "null"))
         for row in _DECODED.finditer(text)
     }
+
+
+def near(texts: Mapping[Path, str], offset: int) -> list[str]:
+    """Return the lines with this offset, for a message."""
+    lines = (line for text in texts.values() for line in text.splitlines())
+    return [line for line in lines if re.search(rf"\b(baseOffset|offset): {offset}\b", line)]

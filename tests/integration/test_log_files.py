@@ -204,13 +204,13 @@ def compare_records(sandbox: Sandbox, inspected: InspectedLog, decoder: str) -> 
     records = inspected.coordinator
     assert records is not None
     paths = [Path(segment.path) for segment in inspected.log.segments]
+    texts = dumped.dump(sandbox, paths, decoder)
     decoded = {
-        offset: pair
-        for text in dumped.dump(sandbox, paths, decoder).values()
-        for offset, pair in dumped.decoded(text).items()
+        offset: pair for text in texts.values() for offset, pair in dumped.decoded(text).items()
     }
     assert decoded
     for of_name in records.commits.values():
+        assert of_name.last.offset in decoded, (of_name, dumped.near(texts, of_name.last.offset))
         key, value = decoded[of_name.last.offset]
         name = of_name.last.name
         assert key["data"] == {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack
 
 import pytest
 
 from rules.facts.configs import ConfigSource
+from rules.facts.identity import CONSUMER_OFFSETS, TRANSACTION_STATE
 from rules.posture.all_checks import judge_posture
 from rules.posture.line import PostureLine, PostureScope
 from rules.remembering import view_of_round
@@ -37,16 +38,19 @@ AT_RUN_TIME = {
     "producer.id.expiration.ms": "60000",
     "transaction.partition.verification.enable": "false",
 }
+OF_CLUSTER = (PostureScope.CLUSTER, PostureScope.BROKER)
+KAFKAS_OWN = (CONSUMER_OFFSETS, TRANSACTION_STATE)
 Line = tuple[str, str, str]  # check, name, reason
 
 
-def lines_of(view: View, *verdicts: Verdict) -> list[PostureLine]:
-    """Return the lines that are no client's."""
+def lines_of(view: View, own: Collection[str], *verdicts: Verdict) -> list[PostureLine]:
+    """Return the lines that are no client's, without topics and ids of other tests of the cluster."""
     return [
         line
         for judgement in judge_posture(view).judgements
         if judgement.check.scope is not PostureScope.CLIENT
         for line in judgement.lines(*verdicts)
+        if judgement.check.scope in OF_CLUSTER or line.name in own or line.name in KAFKAS_OWN
     ]
 
 
@@ -66,8 +70,8 @@ def test_nothing_is_said_of_a_cluster_that_is_set_up_well(
         seen = make_reader().read(Scope())
     assert seen.gaps == (), why_of(seen)
     view = view_of_round(seen, None)
-    own = [line for line in lines_of(view, *Verdict) if line.name == topic]
-    assert shown(lines_of(view, Verdict.BREACH, Verdict.UNKNOWN)) == set()
+    own = [line for line in lines_of(view, {topic}, *Verdict) if line.name == topic]
+    assert shown(lines_of(view, {topic}, Verdict.BREACH, Verdict.UNKNOWN)) == set()
     assert {line.check.check_id for line in own} >= {
         "topic_replication",
         "topic_min_insync_replicas",
@@ -106,7 +110,7 @@ def test_without_the_permissions_settings_are_unknown_and_name_them(
     finally:
         admin.revoke(may)
         admin.delete_topic(topic)  # the next tests count what is wrong
-    lines = lines_of(view_of_round(seen, None), *Verdict)
+    lines = lines_of(view_of_round(seen, None), {topic}, *Verdict)
     of_settings = {"topic_min_insync_replicas", "producer_id_expiration", "brokers_differ"}
     chosen = [line for line in lines if line.check.check_id in of_settings]
     assert {(line.verdict, str(line.reason)) for line in chosen} == {
@@ -176,7 +180,7 @@ def test_every_line_is_right(
     admin.set_topic_config("__consumer_offsets", {"min.insync.replicas": "1"})
 
     view = first
-    wanted = wrong_lines(names, ids)
+    wanted, own = wrong_lines(names, ids), {*names.values(), *ids.values()}
 
     def is_seen() -> bool:
         nonlocal view
@@ -184,15 +188,15 @@ def test_every_line_is_right(
         return not view.snapshot.gaps and len(view.snapshot.configs.brokers) == 3
 
     assert wait_until(is_seen, timeout_seconds=60, poll_seconds=1), why_of(view.snapshot)
-    wrong = lines_of(view, Verdict.BREACH)
+    wrong = lines_of(view, own, Verdict.BREACH)
     assert {line for line in shown(wrong) if line[0] != "brokers_differ"} == wanted
     assert {line.setting for line in wrong if line.check.check_id == "brokers_differ"} == {
         *AT_START,
         *AT_RUN_TIME,
     }
     assert len(wanted) >= 15
-    assert shown(lines_of(view, Verdict.UNKNOWN)) == set()
-    right = shown(lines_of(view, Verdict.OK))
+    assert shown(lines_of(view, own, Verdict.UNKNOWN)) == set()
+    right = shown(lines_of(view, own, Verdict.OK))
     assert right_lines(names, ids) <= right
     assert len(right_lines(names, ids)) >= 15
     assert_values_and_sources(wrong, names)

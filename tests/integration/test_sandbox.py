@@ -16,6 +16,8 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports without saying so
     AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
     ConfigResource,
     NewTopic,
 )
@@ -207,8 +209,11 @@ def test_observer_sees_everything_and_changes_nothing(
     assert observer.list_consumer_groups().result(timeout=180).errors == []
     with pytest.raises(KafkaException, match="AUTHORIZATION_FAILED"):
         observer.create_topics([NewTopic("rejected", 1, 1)])["rejected"].result(timeout=180)
+    assert described(observer, ConfigResource("broker", "1"))  # posture needs them
+    other = ConfigEntry("log.retention.ms", "1", incremental_operation=AlterConfigOpType.SET)
+    changed = ConfigResource("broker", "1", incremental_configs=[other])
     with pytest.raises(KafkaException, match="AUTHORIZATION_FAILED"):
-        described(observer, ConfigResource("broker", "1"))  # Tidemark needs no settings of brokers
+        observer.incremental_alter_configs([changed])[changed].result(timeout=180)
 
 
 def test_a_user_sees_what_was_granted_until_it_is_revoked(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from rules.tool_output.dumps import INTERNAL
+from rules.log_files.histories import INTERNAL_TOPICS
 
 Row = Mapping[str, Any]  # of the document
 MEBIBYTE: Final = 1024 * 1024
@@ -87,7 +87,7 @@ def _transactions(log: Row) -> str | None:
 def _not_idempotent(log: Row, time: Time) -> str | None:
     """Return what was written without a producer id; of brokers' own topics that is how brokers write."""
     writers = log["not_idempotent"]
-    if writers is None or log["topic"] in INTERNAL:
+    if writers is None or log["topic"] in INTERNAL_TOPICS:
         return None
     last = time(writers["last_timestamp"])
     at = "" if last is None else f", last at {last}"

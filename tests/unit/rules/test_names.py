@@ -16,6 +16,7 @@ LABELS = {
     "bound",
     "broker",
     "cause",
+    "check",
     "class",
     "client",
     "cluster",

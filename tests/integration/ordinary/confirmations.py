@@ -134,6 +134,13 @@ def was_replaced(finding: ReportedFinding, truth: Truth) -> str | None:
     return "a new client took it over" if truth.replaced.get(name) else None
 
 
+def transaction_failed(finding: ReportedFinding, truth: Truth) -> str | None:
+    """A rejected batch cost its transaction, which was not committed: `__transaction_state` shows it."""
+    name = str({**finding.labels, **finding.evidence}.get("transactional_id"))
+    is_aborted = truth.was_aborted(name, _begin(finding), _seen_until(finding))
+    return "its transaction was aborted" if is_aborted else None
+
+
 def was_made_wrong(finding: ReportedFinding, _truth: Truth) -> str | None:
     """The run made these topics so, and no others."""
     names = str(finding.evidence.get("names", "")).split(", ")
@@ -158,6 +165,7 @@ CONFIRMATIONS: Final[Mapping[str, Confirm]] = {
     "read_committed_consumers_blocked": marker_was_late,
     "records_possibly_lost": is_lost,
     "sequence_gap_loss": is_lost,
+    "sequence_gap_reordering": transaction_failed,
     "transaction_marker_stuck": marker_was_late,
     "unclean_leader_election": was_unclean,
 }

@@ -20,7 +20,7 @@ from service.runtime.clock import monotonic
 
 READ_SECONDS: Final = 180.0
 POLL_SECONDS: Final = 1.0
-ONGOING, PREPARED, COMPLETE = (1,), (2, 3), (4, 5)
+ONGOING, PREPARED, COMPLETE = (1,), (2, 3), (4, 5)  # the second of two: an abort
 
 Commit = tuple[str, str, int]  # group, topic, partition
 
@@ -97,12 +97,13 @@ class Decision:
     began: datetime | None
     at: datetime  # when it was decided
     completed: datetime | None
+    is_abort: bool
 
 
 def read_decisions(servers: str) -> list[Decision]:
     """Return every transaction that was decided."""
     began: dict[str, datetime] = {}
-    decided: dict[str, datetime] = {}
+    decided: dict[str, tuple[datetime, bool]] = {}
     decisions: list[Decision] = []
     for record in read_topic(servers, "__transaction_state"):
         if record.value is None:
@@ -112,20 +113,25 @@ def read_decisions(servers: str) -> list[Decision]:
         if status in ONGOING:
             began.setdefault(name, record.at)
         elif status in PREPARED:
-            decided.setdefault(name, record.at)
+            decided.setdefault(name, (record.at, status == PREPARED[1]))
         elif status in COMPLETE and name in decided:
             decisions.append(_decision(name, began, decided, record.at))
     return decisions + [_decision(name, began, decided, None) for name in list(decided)]
 
 
 def _decision(
-    name: str, began: dict[str, datetime], decided: dict[str, datetime], end: datetime | None
+    name: str,
+    began: dict[str, datetime],
+    decided: dict[str, tuple[datetime, bool]],
+    end: datetime | None,
 ) -> Decision:
+    at, is_abort = decided.pop(name)
     return Decision(
         transactional_id=name,
         began=began.pop(name, None),
-        at=decided.pop(name),
+        at=at,
         completed=end,
+        is_abort=is_abort,
     )
 
 

@@ -110,6 +110,14 @@ class Truth:
             if decision.began is not None
         )
 
+    def was_aborted(self, transactional_id: str, begin: datetime, end: datetime) -> bool:
+        """Whether a transaction of an id was decided to be aborted within a time."""
+        return any(
+            decision.is_abort and begin <= decision.at <= end
+            for decision in self.decisions
+            if decision.transactional_id == transactional_id
+        )
+
     def _decisions_of(self, place: Place, begin: datetime, end: datetime) -> list[Decision]:
         return [
             decision

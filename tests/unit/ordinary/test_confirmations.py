@@ -56,9 +56,13 @@ def commits(*moves: tuple[float, int]) -> Truth:
     return replace(QUIET, commits={("billing", "orders", 0): made})
 
 
-def decided(*, began: float, decided: float, completed: float) -> Truth:
+def decided(*, began: float, decided: float, completed: float, is_abort: bool = False) -> Truth:
     decision = Decision(
-        transactional_id="pipeline", began=at(began), at=at(decided), completed=at(completed)
+        transactional_id="pipeline",
+        began=at(began),
+        at=at(decided),
+        completed=at(completed),
+        is_abort=is_abort,
     )
     return replace(QUIET, decisions=[decision])
 
@@ -136,6 +140,24 @@ CASES = [
     Case("partition_offline", placed(3, in_sync=0, leader=False), True, "metadata shows it"),
     Case("producer_fenced", replace(QUIET, replaced={"pipeline": 1}), True, "a client died"),
     Case("producer_fenced", replace(QUIET, replaced={"other": 1}), False, "another one did"),
+    Case(
+        "sequence_gap_reordering",
+        decided(began=9, decided=2, completed=1, is_abort=True),
+        True,
+        "its transaction was aborted",
+    ),
+    Case(
+        "sequence_gap_reordering",
+        decided(began=9, decided=2, completed=1),
+        False,
+        "its transaction was committed",
+    ),
+    Case(
+        "sequence_gap_reordering",
+        decided(began=99, decided=90, completed=89, is_abort=True),
+        False,
+        "that was an earlier transaction",
+    ),
     Case("unclean_leader_election", replace(QUIET, unclean=frozenset({HERE})), True, "it was"),
 ]
 

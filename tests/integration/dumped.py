@@ -47,8 +47,10 @@ _ABORTED: Final = re.compile(
     re.ASCII | re.MULTILINE,
 )
 _DECODED: Final = re.compile(
-    r"^\| offset: (\d+) .* key: (\{.*?\}) payload: (\{.*\}|null)?$", re.MULTILINE
+    r"^\| offset: (\d+) .* key: (\{.*?\}) payload: (\{.*\}|null|<DELETE>)?$", re.MULTILINE
 )
+
+_VALUES: Final = {None: "null", "<DELETE>": "null"}
 
 
 def dump(sandbox: Sandbox, files: Sequence[Path], *options: str) -> dict[Path, str]:
@@ -138,9 +140,9 @@ def aborted(text: str) -> tuple[AbortedEntry, ...]:
 
 
 def decoded(text: str) -> dict[int, tuple[Any, Any]]:
-    """Return key and value of each record by offset; needs a decoder of the tool."""
+    """Return key and value of each record by offset, None for a tombstone; needs a decoder of the tool."""
     return {
-        int(row[1]): (json.loads(row[2]), json.loads(row[3] or "null"))
+        int(row[1]): (json.loads(row[2]), json.loads(_VALUES.get(row[3], row[3])))
         for row in _DECODED.finditer(text)
     }
 

@@ -42,6 +42,7 @@ SILENCE: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 USER: Final = "tidemark"  # of the brokers and of the database
 GRANTED: Final = (  # by docs/getting-started.md
     ("cluster", "describe"),
+    ("cluster", "describe_configs"),
     ("topic", "read"),
     ("topic", "describe_configs"),
     ("group", "describe"),

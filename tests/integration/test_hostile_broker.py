@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from typing import Any, Final
@@ -17,7 +17,7 @@ from service.terminal.exit_codes import ExitCode
 from tests.integration.peer import Peer, Script, listening
 from tests.integration.test_collect import collect, rejected
 from tests.integration.test_discovery import cluster_answer
-from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, part
+from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, api_versions_answer, part
 
 pytestmark = pytest.mark.integration
 
@@ -37,14 +37,15 @@ def listen() -> Iterator[Listen]:
         yield lambda script: stack.enter_context(listening(script))
 
 
-def answering(answers: Callable[[], Mapping[int, bytes]]) -> Script:
-    """Answer requests by the key of their API."""
+def answering(answers: Callable[[], dict[int, bytes]]) -> Script:
+    """Answer requests by the key of their API; ApiVersions a second time too, for feature levels."""
 
     def script(peer: Peer) -> None:
         peer.versions(OFFERED)
+        versions = {API_VERSIONS.key: api_versions_answer(OFFERED)}
         while True:
             request = peer.request()
-            peer.answer(request, answers()[request.api_key])
+            peer.answer(request, (versions | answers())[request.api_key])
 
     return script
 

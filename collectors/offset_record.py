@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 from collectors.transaction_record import RecordUnreadableError
 from collectors.translate import present
-from collectors.wire.cursor import uvarint
+from collectors.wire.cursor import INT16, INT32, INT64, MALFORMED, sliced, uvarint
 from rules.facts.identity import TopicPartition
 
 COMMIT_TYPES: Final = (0, 1)
@@ -47,11 +47,7 @@ OTHER_TYPES: Final = MappingProxyType(
         23: "StreamsGroupTopology",
     }
 )
-_INT16: Final = struct.Struct(">h")
-_INT32: Final = struct.Struct(">i")
-_INT64: Final = struct.Struct(">q")
 _HEAD: Final = struct.Struct(">hq")  # version, committed offset
-_MALFORMED: Final = (struct.error, IndexError, UnicodeDecodeError, OverflowError)
 
 CommitName: TypeAlias = tuple[str, TopicPartition]  # group, partition
 
@@ -71,12 +67,12 @@ class OffsetCommit:
 def commit_name(key: bytes | None) -> CommitName | None:
     """Return the group and partition of a commit record; None: another record, or an unreadable one."""
     try:
-        if key is None or _INT16.unpack_from(key)[0] not in COMMIT_TYPES:
+        if key is None or INT16.unpack_from(key)[0] not in COMMIT_TYPES:
             return None
-        group, position = _text(key, _INT16.size)
+        group, position = _text(key, INT16.size)
         topic, position = _text(key, position)
-        return group, TopicPartition(topic, _INT32.unpack_from(key, position)[0])
-    except _MALFORMED:
+        return group, TopicPartition(topic, INT32.unpack_from(key, position)[0])
+    except MALFORMED:
         return None
 
 
@@ -87,9 +83,9 @@ def committed_offset(value: bytes) -> int | None:
 
 def other_type(key: bytes | None) -> str | None:
     """Return Kafka's name of a record that is no commit; None: it is one, or is not known."""
-    if key is None or len(key) < _INT16.size:
+    if key is None or len(key) < INT16.size:
         return None
-    return OTHER_TYPES.get(_INT16.unpack_from(key)[0])
+    return OTHER_TYPES.get(INT16.unpack_from(key)[0])
 
 
 def decode_commit(key: bytes | None, value: bytes | None) -> OffsetCommit | None:
@@ -105,7 +101,7 @@ def decode_commit(key: bytes | None, value: bytes | None) -> OffsetCommit | None
         return OffsetCommit(group=name[0], name=name[1], committed_offset=None)
     try:
         return _decode(name, value)
-    except _MALFORMED as exc:
+    except MALFORMED as exc:
         raise RecordUnreadableError(f"a commit of group {name[0]!r} is malformed: {exc}") from exc
 
 
@@ -115,8 +111,8 @@ def _decode(name: CommitName, value: bytes) -> OffsetCommit:
         raise RecordUnreadableError(f"version {version} of a commit of group {name[0]!r}")
     position, leader_epoch = _HEAD.size, None
     if version >= LEADER_EPOCH_SINCE:
-        leader_epoch = present(_INT32.unpack_from(value, position)[0])
-        position += _INT32.size
+        leader_epoch = present(INT32.unpack_from(value, position)[0])
+        position += INT32.size
     read = _compact_text if version >= FLEXIBLE_SINCE else _text
     metadata, position = read(value, position)
     return OffsetCommit(
@@ -125,22 +121,19 @@ def _decode(name: CommitName, value: bytes) -> OffsetCommit:
         committed_offset=offset,
         leader_epoch=leader_epoch,
         metadata=metadata,
-        committed_ms=present(_INT64.unpack_from(value, position)[0]),
+        committed_ms=present(INT64.unpack_from(value, position)[0]),
     )
 
 
 def _text(data: bytes, position: int) -> tuple[str, int]:
-    (length,) = _INT16.unpack_from(data, position)
-    return _slice(data, position + _INT16.size, length)
+    (length,) = INT16.unpack_from(data, position)
+    return _decoded(data, position + INT16.size, length)
 
 
 def _compact_text(data: bytes, position: int) -> tuple[str, int]:
     length, position = uvarint(data, position)
-    return _slice(data, position, length - 1)
+    return _decoded(data, position, length - 1)
 
 
-def _slice(data: bytes, position: int, length: int) -> tuple[str, int]:
-    end = position + length
-    if length < 0 or end > len(data):
-        raise IndexError("ends early")
-    return data[position:end].decode(), end
+def _decoded(data: bytes, position: int, length: int) -> tuple[str, int]:
+    return sliced(data, position, length).decode(), position + length

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from collectors.translate import present
-from collectors.wire.cursor import uvarint
+from collectors.wire.cursor import INT16, INT32, INT64, MALFORMED, sliced, uvarint
 from rules.facts.times import LAST_MS
 from rules.facts.transactions import TransactionState
 
@@ -38,18 +38,12 @@ _PREVIOUS_PRODUCER_ID, _NEXT_PRODUCER_ID, _CLIENT_VERSION, _NEXT_EPOCH = range(4
 _KEY_HEAD: Final = struct.Struct(">hH")  # type, length of the transactional id
 _HEAD: Final = struct.Struct(">hqhib")  # version, producer id, epoch, timeout, state
 _TIMES: Final = struct.Struct(">qq")
-_INT16: Final = struct.Struct(">h")
-_INT32: Final = struct.Struct(">i")
-_INT64: Final = struct.Struct(">q")
 _TAG_LAYOUTS: Final = {
-    _PREVIOUS_PRODUCER_ID: _INT64,
-    _NEXT_PRODUCER_ID: _INT64,
-    _CLIENT_VERSION: _INT16,
-    _NEXT_EPOCH: _INT16,
+    _PREVIOUS_PRODUCER_ID: INT64,
+    _NEXT_PRODUCER_ID: INT64,
+    _CLIENT_VERSION: INT16,
+    _NEXT_EPOCH: INT16,
 }
-
-# What the standard library raises over bytes that end early, are no UTF-8, or hold too large a number.
-_MALFORMED: Final = (struct.error, IndexError, UnicodeDecodeError, OverflowError)
 
 PartitionsOfTopic = tuple[str, tuple[int, ...]]
 
@@ -100,7 +94,7 @@ def decode(
             return None
         content = None if value is None else _decode_value(value)
         return TransactionRecord(transactional_id, content, _possible(written_ms))
-    except _MALFORMED as exc:
+    except MALFORMED as exc:
         raise _malformed(exc) from exc
 
 
@@ -112,7 +106,7 @@ def decode_name(key: bytes | None) -> str | None:
     """
     try:
         return _decode_key(key or b"")
-    except _MALFORMED as exc:
+    except MALFORMED as exc:
         raise _malformed(exc) from exc
 
 
@@ -136,14 +130,14 @@ def is_prepare_commit(value: bytes | None) -> bool:
 
 
 def _decode_key(key: bytes) -> str | None:
-    if _INT16.unpack_from(key)[0] != KEY_TYPE:
+    if INT16.unpack_from(key)[0] != KEY_TYPE:
         return None
     _, length = _KEY_HEAD.unpack_from(key)
-    return str(_slice(key, _KEY_HEAD.size, length), "utf-8")
+    return str(sliced(key, _KEY_HEAD.size, length), "utf-8")
 
 
 def _decode_value(value: bytes) -> TransactionValue:
-    version = _INT16.unpack_from(value)[0]
+    version = INT16.unpack_from(value)[0]
     if not 0 <= version <= NEWEST_VERSION:
         raise RecordUnreadableError(f"version {version} of a record of the transaction log")
     fixed = _HEAD.unpack_from(value)
@@ -171,18 +165,18 @@ Partitions = tuple[tuple[PartitionsOfTopic, ...] | None, int]  # and the positio
 
 
 def _plain_partitions(value: bytes, position: int) -> Partitions:
-    count = _INT32.unpack_from(value, position)[0]
-    position += _INT32.size
+    count = INT32.unpack_from(value, position)[0]
+    position += INT32.size
     topics: list[PartitionsOfTopic] = []
     for _ in range(count):
-        length = _INT16.unpack_from(value, position)[0]
-        position += _INT16.size
-        topic = str(_slice(value, position, length), "utf-8")
+        length = INT16.unpack_from(value, position)[0]
+        position += INT16.size
+        topic = str(sliced(value, position, length), "utf-8")
         position += length
-        numbers = _INT32.unpack_from(value, position)[0]
-        position += _INT32.size
+        numbers = INT32.unpack_from(value, position)[0]
+        position += INT32.size
         topics.append((topic, _int32s(value, position, numbers)))
-        position += numbers * _INT32.size
+        position += numbers * INT32.size
     return (tuple(topics) if count >= 0 else None), position
 
 
@@ -191,10 +185,10 @@ def _compact_partitions(value: bytes, position: int) -> Partitions:
     topics: list[PartitionsOfTopic] = []
     for _ in range(count - 1):
         length, position = uvarint(value, position)
-        topic = str(_slice(value, position, length - 1), "utf-8")
+        topic = str(sliced(value, position, length - 1), "utf-8")
         numbers, position = uvarint(value, position + length - 1)
         topics.append((topic, _int32s(value, position, numbers - 1)))
-        position = _skip_tags(value, position + (numbers - 1) * _INT32.size)
+        position = _skip_tags(value, position + (numbers - 1) * INT32.size)
     return (tuple(topics) if count else None), position
 
 
@@ -206,7 +200,7 @@ def _decode_tags(value: bytes, position: int) -> tuple[int | None, int | None, i
     for _ in range(count):
         tag, position = uvarint(value, position)
         size, position = uvarint(value, position)
-        content = _slice(value, position, size)
+        content = sliced(value, position, size)
         if tag in _TAG_LAYOUTS:
             tags[tag] = _TAG_LAYOUTS[tag].unpack(content)[0]
         position += size
@@ -229,12 +223,5 @@ def _skip_tags(value: bytes, position: int) -> int:
 
 def _int32s(value: bytes, position: int, count: int) -> tuple[int, ...]:
     if count == 1:  # nearly always; a layout for another count has to be resolved
-        return _INT32.unpack_from(value, position)
-    return struct.unpack(f">{count}i", _slice(value, position, count * _INT32.size))
-
-
-def _slice(data: bytes, position: int, length: int) -> bytes:
-    end = position + length
-    if length < 0 or end > len(data):
-        raise IndexError("ends early")
-    return data[position:end]
+        return INT32.unpack_from(value, position)
+    return struct.unpack(f">{count}i", sliced(value, position, count * INT32.size))

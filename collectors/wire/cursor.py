@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Final, TypeVar
 
 _T = TypeVar("_T")
 MAX_UVARINT_BYTES: Final = 5  # of a number of 32 bits, as all lengths and counts are
+INT16: Final = struct.Struct(">h")
+INT32: Final = struct.Struct(">i")
+INT64: Final = struct.Struct(">q")
+# What the standard library raises over bytes that end early, are no UTF-8, or hold too large a number.
+MALFORMED: Final = (struct.error, IndexError, UnicodeDecodeError, OverflowError)
 
 
 def uvarint(data: bytes | memoryview, position: int) -> tuple[int, int]:
@@ -26,6 +32,18 @@ def uvarint(data: bytes | memoryview, position: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, position + count + 1
     raise OverflowError("a number has more than 32 bits")
+
+
+def sliced(data: bytes, position: int, length: int) -> bytes:
+    """Return so many bytes from a position on.
+
+    Raises:
+        IndexError: the data ends before them, or the length is below 0.
+    """
+    end = position + length
+    if length < 0 or end > len(data):
+        raise IndexError("ends early")
+    return data[position:end]
 
 
 def encode_uvarint(value: int) -> bytes:

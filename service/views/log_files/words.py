@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from collectors.naming import counted
 from rules.log_files.histories import INTERNAL_TOPICS
 
 Row = Mapping[str, Any]  # of the document
@@ -58,7 +59,7 @@ def _checkpoint(log: Row) -> str | None:
     ]
     mark, end = log["high_watermark"], log["log_end_offset"]
     if mark is not None and end is not None and end > mark:
-        words.append(f"{_many(end - mark, 'offset')} beyond the high watermark, which is up to 5 s old")  # fmt: skip
+        words.append(f"{counted(end - mark, 'offset')} beyond the high watermark, which is up to 5 s old")  # fmt: skip
     return ", ".join(words) or None
 
 
@@ -70,8 +71,8 @@ def _batches(log: Row) -> str | None:
         sum(each[name] for each in segments) for name in ("batches", "records", "size")
     )
     codecs = ", ".join(sorted({codec for each in segments for codec in each["codecs"]}))
-    of = f"{_many(len(segments), 'segment')}, {size / MEBIBYTE:,.1f} MiB"
-    return f"{batches:,} with {_many(records, 'record')} in {of}" + (
+    of = f"{counted(len(segments), 'segment')}, {size / MEBIBYTE:,.1f} MiB"
+    return f"{batches:,} with {counted(records, 'record')} in {of}" + (
         f", codec {codecs}" if codecs else ""
     )
 
@@ -92,7 +93,7 @@ def _not_idempotent(log: Row, time: Time) -> str | None:
     last = time(writers["last_timestamp"])
     at = "" if last is None else f", last at {last}"
     return (
-        f"{_many(writers['records'], 'record')} without a producer id, offsets {writers['first_offset']} to "
+        f"{counted(writers['records'], 'record')} without a producer id, offsets {writers['first_offset']} to "
         f"{writers['last_offset']}{at}: a retry may have duplicated or reordered them"
     )
 
@@ -111,7 +112,7 @@ def noteworthy(log: Row) -> Iterator[tuple[str, str]]:
     for gap in not_ok(log["sequence_gaps"]):
         yield gap["verdict"], _sequence_gap(gap)
     for gap in not_ok(log["offset_gaps"]):
-        many = _many(gap["end"] - gap["start"], "offset")
+        many = counted(gap["end"] - gap["start"], "offset")
         yield gap["verdict"], f"offsets [{gap['start']}, {gap['end']}) are missing: {many} ({gap['reason']})"  # fmt: skip
     for each in log["differences"]:
         yield each["verdict"], f"{each['path']}: {each['why']} ({each['kind']})"
@@ -132,7 +133,3 @@ def _sequence_gap(gap: Row) -> str:
         f"producer {gap['producer_id']} epoch {gap['producer_epoch']}: sequence {gap['base_sequence']} at offset "
         f"{gap['offset']}, {where}, where {gap['expected_sequence']} was to come ({gap['reason']})"
     )
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"

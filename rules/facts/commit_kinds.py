@@ -61,17 +61,15 @@ def advance_commit_kinds(snapshot: Snapshot, now_us: int, old: CommitKinds) -> C
         if is_known and has
     }
     for sample in snapshot.batch_samples.commits:
-        commits = _next(after.pop(sample.group_id, None), sample, now_us, sample.group_id in active)
+        before = after.pop(sample.group_id, None)
+        commits = _next(before, sample, now_us, is_active=sample.group_id in active)
         if commits is not None:
             after[sample.group_id] = commits
     return dict(list(after.items())[-MOST:])
 
 
 def _next(
-    before: GroupCommits | None,
-    sample: CommitSample,
-    now_us: int,
-    is_active: bool,  # noqa: FBT001
+    before: GroupCommits | None, sample: CommitSample, now_us: int, *, is_active: bool
 ) -> GroupCommits | None:
     if sample.producer_id is None:
         if before is None or not is_active or sample.offset < before.transactional_offset:
